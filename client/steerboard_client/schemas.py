@@ -2688,6 +2688,38 @@ class NormalisedRewards(Schema):
     sd: float
 
 
+class NoticeOut(Schema):
+    """
+    `title` and `reason` are what e-mail and Slack show. `path`: of the page, below the project's. `mentions_you`: a
+    comment names the caller.
+    """
+
+    created_at: AwareDatetime
+    event: Literal[
+        "run.succeeded",
+        "run.failed",
+        "run.cancelled",
+        "run.paused",
+        "run.health",
+        "pipeline.succeeded",
+        "pipeline.failed",
+        "pipeline.cancelled",
+        "evaluation.succeeded",
+        "evaluation.failed",
+        "evaluation.cancelled",
+        "gate.passed",
+        "gate.failed",
+        "campaign.done",
+        "comment.mention",
+    ]
+    id: int
+    mentions_you: bool
+    path: str
+    reason: str
+    title: str
+    unread: bool
+
+
 class Events(
     RootModel[
         list[
@@ -2737,6 +2769,17 @@ class Events(
 
 class Recipients(RootModel[list[str]]):
     root: Annotated[list[str], Field(max_length=20)]
+
+
+class NoticesRead(Schema):
+    """
+    `until`: the newest notice that was read; older ones count as read, too.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    until: Annotated[int, Field(ge=0, lt=9223372036854776000)]
 
 
 class OpenCampaign(Schema):
@@ -2816,6 +2859,11 @@ class PageLogLine(Schema):
 
 class PageMemberOut(Schema):
     items: list[MemberOut]
+    next: str | None = None
+
+
+class PageNoticeOut(Schema):
+    items: list[NoticeOut]
     next: str | None = None
 
 
@@ -5135,6 +5183,15 @@ class Unmatched(Schema):
     model: str | None
     question_id: str | None
     reason: str
+
+
+class UnreadNotices(Schema):
+    """
+    `notices`: all of them; `mentions`: those that name the caller. Counted to 100.
+    """
+
+    mentions: int
+    notices: int
 
 
 class UnusedColumn(Schema):

@@ -1,4 +1,4 @@
-"""Notice rules in the browser: by webhook, Slack and e-mail."""
+"""Notices in the browser: the bell, and rules by webhook, Slack and e-mail."""
 
 from __future__ import annotations
 
@@ -7,6 +7,11 @@ import re
 import pytest
 from page_checks import faults_of, told
 from playwright.sync_api import Page, expect
+from sqlalchemy.orm import Session, sessionmaker
+
+from steerboard.accounts.tables import Project
+from steerboard.notices import feed
+from steerboard.platform.database import transaction
 
 
 @pytest.mark.parametrize("width", [390, 1440])
@@ -62,3 +67,42 @@ def test_a_server_without_smtp_says_what_its_operator_sets(rows_page: Page) -> N
     recipients.press("Enter")
     dialog.get_by_role("button", name="Create", exact=True).click()
     expect(dialog.get_by_role("alert")).to_contain_text("STEERBOARD_SMTP_HOST")
+
+
+@pytest.mark.parametrize("width", [390, 1440])
+def test_the_bell_counts_what_is_new_leads_to_it_and_forgets_what_was_seen(
+    rows_page: Page, sessions: sessionmaker[Session], project: Project, width: int
+) -> None:
+    def tell(event: str, **data: object) -> None:
+        with transaction(sessions) as session:
+            feed.add(session, session.get_one(Project, project.id), event, {"path": "/settings/notices", **data})
+
+    page = rows_page
+    page.set_viewport_size({"width": width, "height": 900})
+    page.goto("/p/default/datasets")
+    page.get_by_role("button", name="Notices", exact=True).click()
+    dialog = page.get_by_role("dialog", name="Notices")
+    expect(dialog).to_contain_text("Nothing has happened in the last month.")
+    page.keyboard.press("Escape")
+    expect(dialog).to_be_hidden()
+
+    # The open page follows.
+    tell("run.failed", name="dpo-7", reason="CUDA out of memory")
+    tell("comment.mention", name="run sft-1", author="ada", mentioned=["ann"], reason="Is this the right split?")
+    bell = page.get_by_role("button", name="Notices, 2 unread")
+    bell.click()
+    lines = dialog.get_by_role("listitem")
+    expect(lines).to_have_count(2)
+    expect(lines.first).to_contain_text("Unread: ada mentions @ann on run sft-1")
+    expect(lines.last).to_contain_text("CUDA out of memory")
+    faults = faults_of(page, f"bell-{width}")
+    dialog.get_by_text("Mentions (1)").click()
+    expect(lines).to_have_count(1)
+    dialog.get_by_text("All", exact=True).click()
+    dialog.get_by_role("link", name=re.compile("Run dpo-7 failed")).click()
+    expect(page).to_have_url(re.compile("/settings/notices$"))
+    expect(dialog).to_be_hidden()
+    page.get_by_role("button", name="Notices", exact=True).click()
+    expect(lines).to_have_count(2)
+    expect(dialog.get_by_text("Unread:")).to_have_count(0)
+    assert not faults, told(faults)

@@ -29,6 +29,7 @@ from steerboard.evaluation.rounds import api as rounds
 from steerboard.evaluation.sweeps import api as sweeps
 from steerboard.insights import comments_api, inbox_api, marks_api, models_api, previews_api, search_api, system_api
 from steerboard.notices import api as notices
+from steerboard.notices import feed_api
 from steerboard.openai_api import routers as openai_routers
 from steerboard.playground import api as playground
 from steerboard.publishing import api as publishing
@@ -66,6 +67,7 @@ _OF_PROJECT: tuple[APIRouter, ...] = (
     playground.router,
     arena.router,
     notices.router,
+    feed_api.router,
     trackers.router,
     histories.router,
     evaluation.router,

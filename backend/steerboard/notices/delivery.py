@@ -19,6 +19,7 @@ from sqlalchemy import delete, exists, func
 from sqlalchemy.orm import Session, aliased, sessionmaker
 
 from steerboard.accounts.tables import AuditEntry, Project
+from steerboard.notices import feed
 from steerboard.notices.channels import DeliveryResult, Parcel, send
 from steerboard.notices.outbox import TRIES
 from steerboard.notices.schedule import Schedule
@@ -171,9 +172,10 @@ def deliver_next(sessions: sessionmaker[Session], settings: Settings, secrets: S
 
 
 def forget_old(session: Session) -> None:
-    """Deliveries that ended a month ago."""
+    """Deliveries that ended a month ago, and notices of that time."""
     old = NoticeDelivery.created_at < func.clock_timestamp() - KEPT
     session.execute(delete(NoticeDelivery).where(NoticeDelivery.state != "pending", old))
+    feed.remove_older(session, KEPT)
 
 
 def senders(sessions: sessionmaker[Session], settings: Settings, secrets: Secrets) -> PollingThreads:

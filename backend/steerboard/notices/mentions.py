@@ -5,12 +5,12 @@ from __future__ import annotations
 from sqlalchemy.orm import Session
 
 from steerboard.marks.hooks import Mention
-from steerboard.notices.outbox import write_news
 from steerboard.runs.hooks import News
+from steerboard.runs.state.announcements import note_news
 
 
 def write_mention(session: Session, mention: Mention) -> None:
-    """Add the deliveries to the rules that want it."""
+    """Tell of it when the transaction commits."""
     about = {
         "id": str(mention.comment_id),
         "name": mention.about,
@@ -19,4 +19,4 @@ def write_mention(session: Session, mention: Mention) -> None:
         "author": mention.author,
         "mentioned": list(mention.names),
     }
-    write_news(session, [News(mention.project_id, "comment.mention", about, path=mention.path)])
+    note_news(session, News(mention.project_id, "comment.mention", about, path=mention.path))

@@ -1,4 +1,5 @@
-"""What notices will be sent, written in the transaction of what happened: never lost, never about a rollback."""
+"""Notices, for the dashboard and to be sent by rules, written in the transaction of what happened: never lost, never
+about a rollback."""
 
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from steerboard.accounts.tables import Project
+from steerboard.notices import feed
 from steerboard.notices.schedule import Schedule
 from steerboard.notices.tables import NoticeDelivery, NoticeRule
 from steerboard.platform.settings import get_settings
@@ -23,7 +25,7 @@ TRIES = 10
 
 
 def write_endings(session: Session, runs: Collection[Run]) -> None:
-    """Add the deliveries about runs that this transaction has ended, and about pipelines that ended with them.
+    """Add the notices of runs that this transaction has ended, and of pipelines that ended with them.
 
     Shards are not news of their own, and neither is what no list shows. The caller holds the lock of the project's
     event stream: of two transactions that end the last two runs of a pipeline, the second then sees what the first did,
@@ -32,41 +34,68 @@ def write_endings(session: Session, runs: Collection[Run]) -> None:
     ended = [run for run in runs if run.state in ENDED and run.parent_id is None and run.kind != UNLISTED]
     if not ended:
         return
-    rules = _active(session, {run.project_id for run in ended})
-    if not rules:
-        return
-    projects = {rule.project_id: session.get_one(Project, rule.project_id) for rule in rules}
+    writer = _Writer(session, {run.project_id for run in ended})
     pipelines = {
         pipeline.id: pipeline
         for pipeline in session.scalars(select(Pipeline).where(Pipeline.id.in_({run.pipeline_id for run in ended})))
     }
     for run in ended:
-        if run.project_id in projects:
-            pipeline = pipelines.get(run.pipeline_id) if run.pipeline_id else None
-            _tell(session, rules, run.project_id, f"run.{run.state}", _of_run(run, projects[run.project_id], pipeline))
+        pipeline = pipelines.get(run.pipeline_id) if run.pipeline_id else None
+        # A stage that does what it should is part of its pipeline's news.
+        shown = pipeline is None or run.state == "failed"
+        writer.write(run.project_id, f"run.{run.state}", _of_run(run, pipeline), _run_path(run), shown=shown)
     for pipeline in pipelines.values():
-        if pipeline.project_id not in projects:
-            continue
         counts = _counts(session, pipeline.id)
         state = state_of(counts)
         if state in ENDED:
-            data = _of_pipeline(pipeline, projects[pipeline.project_id], state, counts)
-            _tell(session, rules, pipeline.project_id, f"pipeline.{state}", data)
+            data = _of_pipeline(pipeline, state, counts)
+            writer.write(pipeline.project_id, f"pipeline.{state}", data, f"/pipelines/{pipeline.id}")
 
 
 def write_news(session: Session, news: Sequence[News]) -> None:
-    """Add the deliveries of events that are not the end of a run or pipeline."""
-    rules = _active(session, {item.project_id for item in news})
-    if not rules:
-        return
+    """Add the notices of events that are not the end of a run or pipeline."""
+    writer = _Writer(session, {item.project_id for item in news})
     for item in news:
-        project = session.get_one(Project, item.project_id)
         if item.run is None:
-            data = {"project": project.name, "url": link(project, item.path), **item.about}
+            writer.write(item.project_id, item.event, item.about, item.path, once=item.once)
         else:
             pipeline = session.get(Pipeline, item.run.pipeline_id) if item.run.pipeline_id else None
-            data = _of_run(item.run, project, pipeline) | item.about
-        _tell(session, rules, item.project_id, item.event, data, once=item.once)
+            data = _of_run(item.run, pipeline) | item.about
+            writer.write(item.project_id, item.event, data, _run_path(item.run), once=item.once)
+
+
+class _Writer:
+    """Writes what happened in these projects: for their dashboards, and for each rule that wants it."""
+
+    def __init__(self, session: Session, projects: Collection[uuid.UUID]) -> None:
+        self._session = session
+        self._rules = _active(session, projects)
+        self._projects = {id_: session.get_one(Project, id_) for id_ in projects}
+
+    def write(
+        self,
+        project_id: uuid.UUID,
+        event: str,
+        data: dict[str, Any],
+        path: str,
+        *,
+        once: str | None = None,
+        shown: bool = True,
+    ) -> None:
+        """`path`: of the page, below the project's. `once`: of `News`. `shown`: in the dashboard."""
+        project = self._projects[project_id]
+        data = {**data, "project": project.name}
+        if shown:
+            feed.add(self._session, project, event, {**data, "path": path}, once)
+        for rule in self._rules:
+            if rule.project_id != project_id or event not in rule.events:
+                continue
+            if once and _was_told(self._session, rule, once):
+                continue
+            at = due_at(self._session, Schedule.model_validate(rule.schedule))
+            made = delivery(rule, event, {**data, "url": link(project, path)}, at)
+            made.once = once
+            self._session.add(made)
 
 
 def _active(session: Session, projects: Collection[uuid.UUID]) -> Sequence[NoticeRule]:
@@ -104,22 +133,6 @@ def link(project: Project, path: str = "") -> str:
     return f"{get_settings().public_url}/p/{project.name}{path}"
 
 
-def _tell(
-    session: Session,
-    rules: Sequence[NoticeRule],
-    project_id: uuid.UUID,
-    event: str,
-    data: dict[str, Any],
-    once: str | None = None,
-) -> None:
-    for rule in rules:
-        if rule.project_id != project_id or event not in rule.events or (once and _was_told(session, rule, once)):
-            continue
-        made = delivery(rule, event, data, due_at(session, Schedule.model_validate(rule.schedule)))
-        made.once = once
-        session.add(made)
-
-
 def _was_told(session: Session, rule: NoticeRule, once: str) -> bool:
     """Waits while another transaction is sending it: of two at a time one waits here for the other."""
     session.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(f"{rule.id}:{once}", 0))))
@@ -132,15 +145,17 @@ def _counts(session: Session, pipeline_id: uuid.UUID) -> dict[str, int]:
     return {row[0]: row[1] for row in session.execute(states.group_by(Run.state))}
 
 
-def _of_run(run: Run, project: Project, pipeline: Pipeline | None) -> dict[str, Any]:
+def _run_path(run: Run) -> str:
+    return f"/runs/{run.id}"
+
+
+def _of_run(run: Run, pipeline: Pipeline | None) -> dict[str, Any]:
     return {
         "id": str(run.id),
         "name": run.name,
-        "project": project.name,
         "state": run.state,
         "reason": run.reason,
         "reason_code": run.reason_code,
-        "url": link(project, f"/runs/{run.id}"),
         "kind": run.kind,
         "method": run.method,
         "attempt": run.attempt,
@@ -148,13 +163,11 @@ def _of_run(run: Run, project: Project, pipeline: Pipeline | None) -> dict[str, 
     }
 
 
-def _of_pipeline(pipeline: Pipeline, project: Project, state: str, counts: dict[str, int]) -> dict[str, Any]:
+def _of_pipeline(pipeline: Pipeline, state: str, counts: dict[str, int]) -> dict[str, Any]:
     return {
         "id": str(pipeline.id),
         "name": pipeline.name,
-        "project": project.name,
         "state": state,
         "reason": ", ".join(f"{counts[each]} {each}" for each in sorted(counts)),
-        "url": link(project, f"/pipelines/{pipeline.id}"),
         "stages": counts,
     }

@@ -109,3 +109,32 @@ class NoticeRuleCreated(NoticeRuleOut):
     secret: str | None = Field(
         description="Checks the signatures of what a webhook is sent; starts with `whsec_`. Null for Slack and e-mail."
     )
+
+
+class NoticeOut(BaseModel):
+    """`title` and `reason` are what e-mail and Slack show. `path`: of the page, below the project's. `mentions_you`: a
+    comment names the caller."""
+
+    id: int
+    event: NoticeEvent
+    title: str
+    reason: str
+    path: str
+    unread: bool
+    mentions_you: bool
+    created_at: dt.datetime
+
+
+class UnreadNotices(BaseModel):
+    """`notices`: all of them; `mentions`: those that name the caller. Counted to 100."""
+
+    notices: int
+    mentions: int
+
+
+class NoticesRead(BaseModel):
+    """`until`: the newest notice that was read; older ones count as read, too."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    until: Annotated[int, Field(ge=0, lt=2**63)]

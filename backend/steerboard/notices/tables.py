@@ -1,14 +1,46 @@
-"""Notice rules, and what was sent by them."""
+"""Notices in the dashboard, notice rules, and what was sent by them."""
 
 from __future__ import annotations
 
 import uuid
 
-from sqlalchemy import CheckConstraint, ForeignKey, Index, UniqueConstraint, text
+from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, Identity, Index, UniqueConstraint, text
 from sqlalchemy.dialects.postgresql import ARRAY, TEXT
 from sqlalchemy.orm import Mapped, mapped_column
 
-from steerboard.platform.database import Base, CreatedAt, Id, Json, Timestamp
+from steerboard.platform.database import Base, BigInt, CreatedAt, Id, Json, Timestamp
+
+
+class Notice(Base):
+    """An event that members of a project see in the dashboard. Ids of a project are committed in their order.
+
+    `data` is what a delivery's payload has, with `path`, of the page below the project's, instead of `url`. `once`: as
+    of `NoticeDelivery`.
+    """
+
+    __tablename__ = "notices"
+    __table_args__ = (
+        Index("ix_notices_project_id_id", "project_id", "id"),
+        Index("ix_notices_created_at", "created_at"),
+        Index("ix_notices_once", "project_id", "once", unique=True, postgresql_where=text("once IS NOT NULL")),
+    )
+
+    id: Mapped[int] = mapped_column(BigInteger, Identity(), primary_key=True)
+    project_id: Mapped[uuid.UUID] = mapped_column(ForeignKey("projects.id"))
+    event: Mapped[str]
+    once: Mapped[str | None]
+    data: Mapped[Json]
+    created_at: Mapped[CreatedAt]
+
+
+class NoticeRead(Base):
+    """How far a person has read the notices of a project."""
+
+    __tablename__ = "notice_reads"
+
+    project_id: Mapped[uuid.UUID] = mapped_column(ForeignKey("projects.id"), primary_key=True)
+    user_id: Mapped[uuid.UUID] = mapped_column(ForeignKey("users.id"), primary_key=True)
+    until: Mapped[BigInt]
 
 
 class NoticeRule(Base):

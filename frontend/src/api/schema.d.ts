@@ -2981,6 +2981,67 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/projects/{project}/notices": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Notices
+         * @description The newest first. They are kept for a month. Runs of a pipeline are here only if they failed, paused or broke a
+         *     health rule; the pipeline's end is one notice.
+         */
+        get: operations["list_notices"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/notices/read": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Mark Notices Read
+         * @description Remember how far the caller has read. A token without a person remembers nothing.
+         */
+        post: operations["mark_notices_read"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/notices/unread": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Count Unread Notices
+         * @description How many notices the caller has not read.
+         */
+        get: operations["count_unread_notices"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/projects/{project}/pipelines": {
         parameters: {
             query?: never;
@@ -11543,6 +11604,35 @@ export interface components {
             sd: number;
         };
         /**
+         * NoticeOut
+         * @description `title` and `reason` are what e-mail and Slack show. `path`: of the page, below the project's. `mentions_you`: a
+         *     comment names the caller.
+         */
+        NoticeOut: {
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /**
+             * Event
+             * @enum {string}
+             */
+            event: "run.succeeded" | "run.failed" | "run.cancelled" | "run.paused" | "run.health" | "pipeline.succeeded" | "pipeline.failed" | "pipeline.cancelled" | "evaluation.succeeded" | "evaluation.failed" | "evaluation.cancelled" | "gate.passed" | "gate.failed" | "campaign.done" | "comment.mention";
+            /** Id */
+            id: number;
+            /** Mentions You */
+            mentions_you: boolean;
+            /** Path */
+            path: string;
+            /** Reason */
+            reason: string;
+            /** Title */
+            title: string;
+            /** Unread */
+            unread: boolean;
+        };
+        /**
          * NoticeRuleChange
          * @description Only what is given changes. An inactive rule sends nothing; pending deliveries resume when it is active.
          */
@@ -11660,6 +11750,14 @@ export interface components {
             schedule: components["schemas"]["Schedule"];
             /** Url */
             url: string | null;
+        };
+        /**
+         * NoticesRead
+         * @description `until`: the newest notice that was read; older ones count as read, too.
+         */
+        NoticesRead: {
+            /** Until */
+            until: number;
         };
         /**
          * OpenCampaign
@@ -11840,6 +11938,13 @@ export interface components {
         Page_ModelOut_: {
             /** Items */
             items: components["schemas"]["ModelOut"][];
+            /** Next */
+            next?: string | null;
+        };
+        /** Page[NoticeOut] */
+        Page_NoticeOut_: {
+            /** Items */
+            items: components["schemas"]["NoticeOut"][];
             /** Next */
             next?: string | null;
         };
@@ -16350,6 +16455,16 @@ export interface components {
             question_id: string | null;
             /** Reason */
             reason: string;
+        };
+        /**
+         * UnreadNotices
+         * @description `notices`: all of them; `mentions`: those that name the caller. Counted to 100.
+         */
+        UnreadNotices: {
+            /** Mentions */
+            mentions: number;
+            /** Notices */
+            notices: number;
         };
         /**
          * UnusedColumn
@@ -28752,6 +28867,187 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["DeliveryOut"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_notices: {
+        parameters: {
+            query?: {
+                /** @description Only comments that name the caller. */
+                mentions?: boolean;
+                cursor?: string | null;
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_NoticeOut_"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    mark_notices_read: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NoticesRead"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    count_unread_notices: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UnreadNotices"];
                 };
             };
             /** @description Sign in first */

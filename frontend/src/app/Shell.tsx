@@ -47,6 +47,7 @@ import { forwardRef, useEffect } from "react";
 import { useConnection, useLive } from "../api/live/live";
 import { endSession, opens, sessionQuery, useMay } from "../api/accounts/session";
 import { WaitingVotes } from "../features/arena/WaitingVotes";
+import { NoticesBell } from "../features/notices/NoticesBell";
 import { Empty } from "../shared/Feedback";
 import { Page } from "../shared/Page";
 import { Link, useProject } from "../shared/links";
@@ -109,6 +110,7 @@ export function Shell() {
             {may.rank && <WaitingVotes />}
             <Connection />
             {reads && <PaletteButton />}
+            {reads && <NoticesBell />}
             <SchemeButton />
             <Person />
           </Group>

@@ -226,6 +226,8 @@ def fill(session: Session, store: ArtifactStore, project: Project, folder: Path,
     sent = {"event": "run.failed", "payload": {}, "state": "failed", "attempt": 10, "tries_left": 0}
     made.add(session, "delivery", notices.NoticeDelivery(rule_id=hook.id, **sent))
 
+    session.add(notices.Notice(project_id=project.id, event="run.failed", data={"name": hook.name, "path": "/runs"}))
+
     written = {"kind": "tensorboard", "settings": {}, "run_kinds": ["train"], "active": False}
     tracker = trackers.Tracker(project_id=project.id, name=f"{who}-tracker", **written)
     made.add(session, "tracker", tracker, name=True)

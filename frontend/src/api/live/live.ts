@@ -90,6 +90,7 @@ const SHOWN_BY: Record<string, string[]> = {
   model: ["models", "model"],
   import: ["imports", "import", "waiting"],
   collection: ["collections", "waiting"],
+  notice: ["notices"],
   playground: ["curves"],
   evaluation: ["evaluations", "evaluation", "rankings", "waiting"],
 };
