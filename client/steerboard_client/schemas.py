@@ -117,7 +117,8 @@ class Annotation(Schema):
     """
     What is submitted, by the campaign's task: a ranking has `ranks`, or `criteria_ranks` for each criterion where
     there are criteria (`ranks` may be left out then); a pairwise task `ranks`, and `both_bad` for a tie of two bad
-    answers; a Likert task `scores` for each criterion; a correction `correction`.
+    answers; a Likert task `scores` for each criterion; a correction `correction`. Each also has `replies` to the
+    campaign's questions.
     """
 
     model_config = ConfigDict(
@@ -131,6 +132,13 @@ class Annotation(Schema):
         Field(max_length=8, validate_default=True),
     ] = {}
     ranks: Ranks | None = None
+    replies: Annotated[
+        dict[str, str | list[str]],
+        Field(
+            description="By the question's label: the choice, a list of choices, or a text. Questions without a reply are left out.",
+            max_length=10,
+        ),
+    ] = {}
     scores: Annotated[dict[str, ScoresAdditionalProperty], Field(max_length=8, validate_default=True)] = {}
 
 
@@ -545,6 +553,11 @@ class CheckedDataset(Schema):
     id: UUID
     name: str
     rows: int
+
+
+class ChoiceCount(Schema):
+    choice: str
+    replies: int
 
 
 class Evaluations(RootModel[list[str]]):
@@ -2823,6 +2836,13 @@ class Opinion(Schema):
     criteria_ranks: dict[str, dict[str, int]]
     flag: str | None = None
     ranks: dict[str, int] | None
+    replies: Annotated[
+        dict[str, str | list[str]],
+        Field(
+            description="By the question's label: the choice, a list of choices, or a text. Questions without a reply are left out.",
+            max_length=10,
+        ),
+    ] = {}
     scores: dict[str, dict[str, int]]
     spans: Annotated[list[KeptSpanFlag], Field(validate_default=True)] = []
 
@@ -3399,6 +3419,51 @@ class PromptsFrom(Schema):
     split: Literal["all", "train", "held_out"] = "held_out"
 
 
+class Choice(RootModel[str]):
+    root: Annotated[str, Field(max_length=100, min_length=1)]
+
+
+class Question(Schema):
+    """
+    A question about an item. `help`: what annotators read below the label; `choices`: 2 to 20 of a question of
+    choices, none of one for a text.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    choices: Annotated[list[Choice], Field(max_length=20, validate_default=True)] = []
+    help: Annotated[str, Field(max_length=2000)] = ""
+    kind: Annotated[
+        Literal["one_choice", "several_choices", "text"],
+        Field(description="`one_choice` or `several_choices` of the question's own, or free `text`."),
+    ]
+    label: Annotated[str, Field(max_length=200, min_length=1)]
+    required: bool = True
+
+
+class QuestionCount(Schema):
+    """
+    The replies to a question of the campaign that count: reviewers' decisions instead of submissions where there are
+    some. `choices`: in their order; none of a text. `agreement`: over the items with two or more replies, the share of
+    the choices of either of two annotators that both chose; ends of intervals are at 95%, over items. `alpha`:
+    Krippendorff's, nominal, of one choice. Agreement is null for a text.
+    """
+
+    agreement: float | None
+    agreement_high: float | None
+    agreement_low: float | None
+    alpha: float | None
+    choices: list[ChoiceCount]
+    kind: Annotated[
+        Literal["one_choice", "several_choices", "text"],
+        Field(description="`one_choice` or `several_choices` of the question's own, or free `text`."),
+    ]
+    label: str
+    replies: int
+    shared_items: int
+
+
 class QueueOut(Schema):
     """
     One pool: how many runs wait and run in it, and how many workers serve it.
@@ -3477,7 +3542,8 @@ class RankShare(Schema):
 class RankingOut(Schema):
     """
     What one annotator submitted for one item. `shown`: the entrants in the order of the screen; `ranks` by name;
-    `scores` by criterion and name; `correction`: the last turn of the answer as it should be.
+    `scores` by criterion and name; `correction`: the last turn of the answer as it should be; `replies` to the
+    campaign's questions, by label.
     """
 
     annotator: str
@@ -3491,6 +3557,13 @@ class RankingOut(Schema):
     position: int
     question_id: str
     ranks: dict[str, int] | None
+    replies: Annotated[
+        dict[str, str | list[str]],
+        Field(
+            description="By the question's label: the choice, a list of choices, or a text. Questions without a reply are left out.",
+            max_length=10,
+        ),
+    ]
     scores: dict[str, dict[str, int]]
     seconds: float | None
     shown: list[str]
@@ -4868,6 +4941,13 @@ class Submit(Schema):
     ] = {}
     flag: Flag | None = None
     ranks: Ranks1 | None = None
+    replies: Annotated[
+        dict[str, str | list[str]],
+        Field(
+            description="By the question's label: the choice, a list of choices, or a text. Questions without a reply are left out.",
+            max_length=10,
+        ),
+    ] = {}
     scores: Annotated[dict[str, ScoresAdditionalProperty1], Field(max_length=8, validate_default=True)] = {}
     seconds: Annotated[
         float,
@@ -5899,6 +5979,14 @@ class CampaignCreate(Schema):
             le=1.0,
         ),
     ] = 0.7
+    questions: Annotated[
+        list[Question],
+        Field(
+            description="What annotators answer about each item, beside the task.",
+            max_length=10,
+            validate_default=True,
+        ),
+    ] = []
     span_labels: Annotated[
         list[SpanLabel],
         Field(
@@ -5942,6 +6030,7 @@ class CampaignOut(Schema):
     overlap: int
     qualify_items: int
     qualify_share: float
+    questions: list[Question]
     rankings: int
     skipped_by_all: int
     span_labels: list[str]
@@ -5958,11 +6047,12 @@ class CampaignOut(Schema):
 class CampaignQuality(Schema):
     """
     Annotators by name; the last 60 days with submissions, newest first; flagged passages by label, the campaign's
-    own first. `suggestions`: null where annotators see none.
+    own first; the campaign's questions in their order. `suggestions`: null where annotators see none.
     """
 
     annotators: list[AnnotatorQuality]
     days: list[CampaignDay]
+    questions: list[QuestionCount]
     spans: list[SpanCount]
     suggestions: SuggestionQuality | None
 
@@ -6234,6 +6324,13 @@ class Draft(Schema):
     ] = {}
     flag: Flag | None = None
     ranks: dict[Annotated[str, StringConstraints(pattern=r"^[A-H]$")], int] | None = None
+    replies: Annotated[
+        dict[str, str | list[str]],
+        Field(
+            description="By the question's label: the choice, a list of choices, or a text. Questions without a reply are left out.",
+            max_length=10,
+        ),
+    ] = {}
     scores: Annotated[
         dict[str, dict[Annotated[str, StringConstraints(pattern=r"^[A-H]$")], int]],
         Field(max_length=8),
@@ -6634,8 +6731,8 @@ class ItemRanking(Schema):
     """
     What one annotator did with the item. `ranks`: by entrant, 1 is best; `criteria_ranks`: the same by criterion.
     `scores`: of a Likert task, by criterion; `both_bad`: neither answer of a pairwise task is good; `correction`: the
-    last turn as it should be. `gold`: the ranks that are known to be right. `suggestion_visible`:
-    whether a judge's suggestion was in sight, null where there was none.
+    last turn as it should be; `replies` to the campaign's questions, by label. `gold`: the ranks that are known to be
+    right. `suggestion_visible`: whether a judge's suggestion was in sight, null where there was none.
     """
 
     annotator: str
@@ -6647,6 +6744,13 @@ class ItemRanking(Schema):
     flag: str | None
     gold: dict[str, float] | None
     ranks: dict[str, int] | None
+    replies: Annotated[
+        dict[str, str | list[str]],
+        Field(
+            description="By the question's label: the choice, a list of choices, or a text. Questions without a reply are left out.",
+            max_length=10,
+        ),
+    ]
     scores: dict[str, dict[str, int]]
     seconds: float | None
     skip_reason: str | None
@@ -7981,6 +8085,7 @@ class Task(Schema):
     id: UUID
     locked_until: AwareDatetime
     prompt: TaskPrompt
+    questions: list[Question]
     span_labels: list[str]
     suggestion: Suggestion | None
     task_type: Annotated[
@@ -8708,6 +8813,7 @@ class Review(Schema):
     instructions: str
     items: list[ReviewItem]
     open: int
+    questions: list[Question]
     task_type: Annotated[
         Literal["ranking", "pairwise", "likert", "correction"],
         Field(

@@ -10,7 +10,7 @@ PAIRS = [{"prompt": f"say {n}", "chosen": f"red {n}", "rejected": f"blue {n}"} f
 
 
 def answers(world: EvaluationWorld, evaluation: str) -> list[dict[str, str]]:
-    """By prompt, {entrant: text}."""
+    """The text by entrant, a mapping for each prompt."""
     page = world.get(f"evaluations/{evaluation}/prompts", limit=100)
     return [{said["entrant"]: said["turns"][0] for said in prompt["responses"]} for prompt in page["items"]]
 

@@ -1485,6 +1485,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/projects/{project}/evaluations/{evaluation}/campaigns/{campaign}/rankings/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Export Campaign Rankings
+         * @description Every submission, with names and replies to the campaign's questions, as JSON lines by prompt and annotator.
+         */
+        get: operations["export_campaign_rankings"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/projects/{project}/evaluations/{evaluation}/campaigns/{campaign}/spans": {
         parameters: {
             query?: never;
@@ -5280,7 +5300,8 @@ export interface components {
          * Annotation
          * @description What is submitted, by the campaign's task: a ranking has `ranks`, or `criteria_ranks` for each criterion where
          *     there are criteria (`ranks` may be left out then); a pairwise task `ranks`, and `both_bad` for a tie of two bad
-         *     answers; a Likert task `scores` for each criterion; a correction `correction`.
+         *     answers; a Likert task `scores` for each criterion; a correction `correction`. Each also has `replies` to the
+         *     campaign's questions.
          */
         Annotation: {
             /**
@@ -5301,6 +5322,14 @@ export interface components {
             };
             /** Ranks */
             ranks?: number[] | null;
+            /**
+             * Replies
+             * @description By the question's label: the choice, a list of choices, or a text. Questions without a reply are left out.
+             * @default {}
+             */
+            replies: {
+                [key: string]: string | string[];
+            };
             /**
              * Scores
              * @default {}
@@ -6163,6 +6192,12 @@ export interface components {
              */
             qualify_share: number;
             /**
+             * Questions
+             * @description What annotators answer about each item, beside the task.
+             * @default []
+             */
+            questions: components["schemas"]["Question"][];
+            /**
              * Span Labels
              * @description What annotators flag passages of answers with; none: no passages are flagged.
              * @default [
@@ -6249,6 +6284,8 @@ export interface components {
             qualify_items: number;
             /** Qualify Share */
             qualify_share: number;
+            /** Questions */
+            questions: components["schemas"]["Question"][];
             /** Rankings */
             rankings: number;
             /** Skipped By All */
@@ -6272,13 +6309,15 @@ export interface components {
         /**
          * CampaignQuality
          * @description Annotators by name; the last 60 days with submissions, newest first; flagged passages by label, the campaign's
-         *     own first. `suggestions`: null where annotators see none.
+         *     own first; the campaign's questions in their order. `suggestions`: null where annotators see none.
          */
         CampaignQuality: {
             /** Annotators */
             annotators: components["schemas"]["AnnotatorQuality"][];
             /** Days */
             days: components["schemas"]["CampaignDay"][];
+            /** Questions */
+            questions: components["schemas"]["QuestionCount"][];
             /** Spans */
             spans: components["schemas"]["SpanCount"][];
             suggestions: components["schemas"]["SuggestionQuality"] | null;
@@ -6315,6 +6354,13 @@ export interface components {
             name: string;
             /** Rows */
             rows: number;
+        };
+        /** ChoiceCount */
+        ChoiceCount: {
+            /** Choice */
+            choice: string;
+            /** Replies */
+            replies: number;
         };
         /** CleaningCreate */
         CleaningCreate: {
@@ -7413,6 +7459,14 @@ export interface components {
             ranks?: {
                 [key: string]: number;
             } | null;
+            /**
+             * Replies
+             * @description By the question's label: the choice, a list of choices, or a text. Questions without a reply are left out.
+             * @default {}
+             */
+            replies: {
+                [key: string]: string | string[];
+            };
             /**
              * Scores
              * @default {}
@@ -9446,8 +9500,8 @@ export interface components {
          * ItemRanking
          * @description What one annotator did with the item. `ranks`: by entrant, 1 is best; `criteria_ranks`: the same by criterion.
          *     `scores`: of a Likert task, by criterion; `both_bad`: neither answer of a pairwise task is good; `correction`: the
-         *     last turn as it should be. `gold`: the ranks that are known to be right. `suggestion_visible`:
-         *     whether a judge's suggestion was in sight, null where there was none.
+         *     last turn as it should be; `replies` to the campaign's questions, by label. `gold`: the ranks that are known to be
+         *     right. `suggestion_visible`: whether a judge's suggestion was in sight, null where there was none.
          */
         ItemRanking: {
             /** Annotator */
@@ -9476,6 +9530,13 @@ export interface components {
             ranks: {
                 [key: string]: number;
             } | null;
+            /**
+             * Replies
+             * @description By the question's label: the choice, a list of choices, or a text. Questions without a reply are left out.
+             */
+            replies: {
+                [key: string]: string | string[];
+            };
             /** Scores */
             scores: {
                 [key: string]: {
@@ -11831,6 +11892,14 @@ export interface components {
             ranks: {
                 [key: string]: number;
             } | null;
+            /**
+             * Replies
+             * @description By the question's label: the choice, a list of choices, or a text. Questions without a reply are left out.
+             * @default {}
+             */
+            replies: {
+                [key: string]: string | string[];
+            };
             /** Scores */
             scores: {
                 [key: string]: {
@@ -12964,6 +13033,67 @@ export interface components {
             split: "all" | "train" | "held_out";
         };
         /**
+         * Question
+         * @description A question about an item. `help`: what annotators read below the label; `choices`: 2 to 20 of a question of
+         *     choices, none of one for a text.
+         */
+        Question: {
+            /**
+             * Choices
+             * @default []
+             */
+            choices: string[];
+            /**
+             * Help
+             * @default
+             */
+            help: string;
+            /**
+             * Kind
+             * @description `one_choice` or `several_choices` of the question's own, or free `text`.
+             * @enum {string}
+             */
+            kind: "one_choice" | "several_choices" | "text";
+            /** Label */
+            label: string;
+            /**
+             * Required
+             * @default true
+             */
+            required: boolean;
+        };
+        /**
+         * QuestionCount
+         * @description The replies to a question of the campaign that count: reviewers' decisions instead of submissions where there are
+         *     some. `choices`: in their order; none of a text. `agreement`: over the items with two or more replies, the share of
+         *     the choices of either of two annotators that both chose; ends of intervals are at 95%, over items. `alpha`:
+         *     Krippendorff's, nominal, of one choice. Agreement is null for a text.
+         */
+        QuestionCount: {
+            /** Agreement */
+            agreement: number | null;
+            /** Agreement High */
+            agreement_high: number | null;
+            /** Agreement Low */
+            agreement_low: number | null;
+            /** Alpha */
+            alpha: number | null;
+            /** Choices */
+            choices: components["schemas"]["ChoiceCount"][];
+            /**
+             * Kind
+             * @description `one_choice` or `several_choices` of the question's own, or free `text`.
+             * @enum {string}
+             */
+            kind: "one_choice" | "several_choices" | "text";
+            /** Label */
+            label: string;
+            /** Replies */
+            replies: number;
+            /** Shared Items */
+            shared_items: number;
+        };
+        /**
          * QueueOut
          * @description One pool: how many runs wait and run in it, and how many workers serve it.
          */
@@ -13097,7 +13227,8 @@ export interface components {
         /**
          * RankingOut
          * @description What one annotator submitted for one item. `shown`: the entrants in the order of the screen; `ranks` by name;
-         *     `scores` by criterion and name; `correction`: the last turn of the answer as it should be.
+         *     `scores` by criterion and name; `correction`: the last turn of the answer as it should be; `replies` to the
+         *     campaign's questions, by label.
          */
         RankingOut: {
             /** Annotator */
@@ -13131,6 +13262,13 @@ export interface components {
             ranks: {
                 [key: string]: number;
             } | null;
+            /**
+             * Replies
+             * @description By the question's label: the choice, a list of choices, or a text. Questions without a reply are left out.
+             */
+            replies: {
+                [key: string]: string | string[];
+            };
             /** Scores */
             scores: {
                 [key: string]: {
@@ -13452,6 +13590,8 @@ export interface components {
             items: components["schemas"]["ReviewItem"][];
             /** Open */
             open: number;
+            /** Questions */
+            questions: components["schemas"]["Question"][];
             /**
              * Task Type
              * @description `ranking`: order 2 to 8 answers; `pairwise`: choose between two; `likert`: score 1 to 8 answers by each criterion; `correction`: rewrite the last turn of one answer.
@@ -15966,6 +16106,14 @@ export interface components {
             /** Ranks */
             ranks?: number[] | null;
             /**
+             * Replies
+             * @description By the question's label: the choice, a list of choices, or a text. Questions without a reply are left out.
+             * @default {}
+             */
+            replies: {
+                [key: string]: string | string[];
+            };
+            /**
              * Scores
              * @default {}
              */
@@ -16119,6 +16267,8 @@ export interface components {
              */
             locked_until: string;
             prompt: components["schemas"]["TaskPrompt"];
+            /** Questions */
+            questions: components["schemas"]["Question"][];
             /** Span Labels */
             span_labels: string[];
             suggestion: components["schemas"]["Suggestion"] | null;
@@ -23007,6 +23157,64 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Page_RankingOut_"];
                 };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    export_campaign_rankings: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                evaluation: string;
+                campaign: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Sign in first */
             401: {

@@ -1,17 +1,22 @@
-"""`steerboard evaluations rank` and `corrections`: where people annotate an evaluation's answers blind, and a
-dataset of what they rewrote."""
+"""`steerboard evaluations rank`, `rankings` and `corrections`: where people annotate an evaluation's answers blind, a
+file of what they submitted, and a dataset of what they rewrote."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 
 from steerboard.cli.client import ApiError, Client, path_of
+from steerboard.cli.evaluation.documents import read_document
 from steerboard.cli.evaluation.files import Name
-from steerboard.cli.output.console import JsonOption, print_json
+from steerboard.cli.output.console import JsonOption, print_json, tell
+from steerboard_contracts.errors import BadInput
 
 app = typer.Typer()
+
+_QUESTIONS = "docs/evaluation.md has an example."
 
 Out = dict[str, Any]
 
@@ -28,16 +33,23 @@ def rank(
         Literal["ranking", "pairwise", "correction"] | None,
         typer.Option(help="What to ask: an order, a choice between two, or a rewritten answer. [default: ranking]"),
     ] = None,
+    questions: Annotated[
+        Path | None,
+        typer.Option(help="YAML or JSON list of questions that annotators answer about each item, beside the task."),
+    ] = None,
     json: JsonOption = False,
 ) -> None:
     """Print the address where people rank the answers blind, in the newest open campaign or a new one.
 
-    With --entrant, --limit, --instructions or --task, it is always a new one.
+    With --entrant, --limit, --instructions, --task or --questions, it is always a new one.
     """
     client = Client()
-    campaign = None if entrant or limit or instructions or task else newest_open(client, evaluation)
+    new = entrant or limit or instructions or task or questions
+    campaign = None if new else newest_open(client, evaluation)
     if campaign is None:
         fields = {"entrants": entrant, "limit": limit, "instructions": instructions, "task_type": task or "ranking"}
+        if questions is not None:
+            fields["questions"] = _questions(questions)
         campaign = create(client, evaluation, **fields)
     page = page_of(client, campaign)
     if json:
@@ -49,6 +61,19 @@ def rank(
     link = signed_in(client, page)
     if link is not None:
         print(f"Signed in once:  {link}")
+
+
+@app.command()
+def rankings(
+    evaluation: Name,
+    campaign: Annotated[str, typer.Argument(help="Name or id of the campaign.")],
+    file: Annotated[Path, typer.Argument(help="File to write, as JSON lines.")],
+    json: JsonOption = False,
+) -> None:
+    """Write every submission of a campaign: ranks, scores or corrections, replies, comments and flags."""
+    part = ("campaigns", campaign, "rankings", "export")
+    size = Client().download(path_of("evaluations", evaluation, *part), file)
+    tell(f"{file}: {size:,} bytes", {"file": str(file), "bytes": size}, json=json)
 
 
 @app.command()
@@ -75,6 +100,14 @@ def corrections(
     print(f"Made {made['name']}: {made['rows']:,} rows ({made['held_out_rows']:,} held out)")
     for reason, count in made["origin"]["left_out"].items():
         print(f"  {count:,} left out: {reason}")
+
+
+def _questions(path: Path) -> list[Any]:
+    """Raises `BadInput` for a file without a list."""
+    document = read_document(path, _QUESTIONS)
+    if not isinstance(document, list):
+        raise BadInput(f"{path} has no list of questions", hint=_QUESTIONS)
+    return document
 
 
 def create(client: Client, evaluation: str, **fields: Any) -> Out:

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
-import yaml
 from pydantic import ValidationError
 from rich.text import Text
 
 from steerboard.cli.client import ApiError, Client, ServerUnreachable, path_of, print_error
+from steerboard.cli.evaluation.documents import read_document
 from steerboard.cli.files import write_whole
 from steerboard.cli.output.console import JsonOption, console, print_json
 from steerboard.cli.output.listing import plain
@@ -113,12 +113,7 @@ def _verdict(client: Client, answer: Any) -> GateVerdict:
 
 def _read(path: Path) -> Any:
     """Rules as the API takes them. Raises `BadInput` for a file that cannot be read."""
-    try:
-        document = yaml.safe_load(path.read_text(encoding="utf-8-sig"))
-    except OSError as error:
-        raise BadInput(f"cannot read {path}: {error.strerror}", code="no_such_file") from None
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise BadInput(f"{path} is neither YAML nor JSON: {error}", hint=_QUOTED) from None
+    document = read_document(path, _QUOTED)
     if isinstance(document, list):
         document = {"rules": document}
     if not isinstance(document, dict) or not isinstance(document.get("rules"), list):

@@ -24,7 +24,7 @@ from steerboard.evaluation.events import changed
 from steerboard.evaluation.imports.answers import COPY_RESPONSES, enter
 from steerboard.evaluation.prompts.service import MOST_PROMPTS, Chosen, prompt_of, store
 from steerboard.evaluation.tables import Evaluation
-from steerboard.platform.names import next_name, names_like
+from steerboard.platform.names import names_like, next_name
 from steerboard_contracts.errors import BadInput, EmptySelection
 from steerboard_contracts.tools import has_tools
 

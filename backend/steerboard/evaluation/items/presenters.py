@@ -117,6 +117,7 @@ def _rankings(
             scores=_by_criterion(task.shown, task.scores, by_text),
             both_bad=task.both_bad,
             correction=task.correction,
+            replies=task.replies or {},
             comment=task.comment,
             flag=task.flag,
             spans=spans.get(task.id, []),

@@ -10,6 +10,7 @@ from pydantic import BaseModel, Field
 
 from steerboard.evaluation.judges.schemas import JudgeStyle, VerdictOut, VerdictStatus
 from steerboard.evaluation.ranking.campaigns.schemas import NamedSpanFlag, TaskType
+from steerboard.evaluation.ranking.questions import Replies
 from steerboard.evaluation.schemas import PromptOut
 from steerboard_contracts.report.sections.comparison import By
 
@@ -79,8 +80,8 @@ class ItemVerdict(VerdictOut):
 class ItemRanking(BaseModel):
     """What one annotator did with the item. `ranks`: by entrant, 1 is best; `criteria_ranks`: the same by criterion.
     `scores`: of a Likert task, by criterion; `both_bad`: neither answer of a pairwise task is good; `correction`: the
-    last turn as it should be. `gold`: the ranks that are known to be right. `suggestion_visible`:
-    whether a judge's suggestion was in sight, null where there was none."""
+    last turn as it should be; `replies` to the campaign's questions, by label. `gold`: the ranks that are known to be
+    right. `suggestion_visible`: whether a judge's suggestion was in sight, null where there was none."""
 
     campaign: str
     task_type: TaskType
@@ -91,6 +92,7 @@ class ItemRanking(BaseModel):
     scores: dict[str, dict[str, int]]
     both_bad: bool
     correction: str | None
+    replies: Replies
     comment: str | None
     flag: str | None
     spans: list[NamedSpanFlag]

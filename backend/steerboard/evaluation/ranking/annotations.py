@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 from steerboard.evaluation.ranking.errors import BadCorrection, BadRanks, BadScores
+from steerboard.evaluation.ranking.questions import Question, checked
 from steerboard.evaluation.ranking.schemas import Annotation
 
 
@@ -17,12 +19,15 @@ class TaskFormat(Protocol):
     def answers(self) -> int: ...
     @property
     def points(self) -> dict[str, int | None]: ...
+    @property
+    def questions(self) -> Sequence[Question]: ...
 
 
 def annotation_of(given: Annotation, task: TaskFormat) -> dict[str, Any]:
-    """The task's columns `ranks`, `criteria_ranks`, `scores`, `both_bad` and `correction`.
+    """The task's columns `ranks`, `criteria_ranks`, `scores`, `both_bad`, `correction` and `replies`.
 
-    Raises `BadRanks`, `BadScores` and `BadCorrection` for what is missing, and for what the campaign does not ask.
+    Raises `BadRanks`, `BadScores`, `BadCorrection` and `BadReplies` for what is missing, and for what the campaign does
+    not ask.
     """
     if given.correction is not None and task.task_type != "correction":
         raise BadCorrection("this campaign asks for no correction", hint="Leave `correction` out.")
@@ -36,6 +41,7 @@ def annotation_of(given: Annotation, task: TaskFormat) -> dict[str, Any]:
         "scores": None,
         "both_bad": False,
         "correction": None,
+        "replies": checked(given.replies, task.questions),
     }
     if task.task_type in ("ranking", "pairwise"):
         return columns | _ranking(given, task)

@@ -6,6 +6,7 @@ import datetime as dt
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from sqlalchemy import ColumnElement, exists, literal, null, select, union_all
 from sqlalchemy.orm import InstrumentedAttribute, Session
@@ -14,7 +15,7 @@ from steerboard.accounts.tables import User
 from steerboard.evaluation.ranking.qualification import qualifications
 from steerboard.evaluation.ranking.tables import Campaign, RankingDecision, RankingItem, RankingTask
 
-_SAID = ("shown", "ranks", "criteria_ranks", "scores", "both_bad", "correction")
+_SAID = ("shown", "ranks", "criteria_ranks", "scores", "both_bad", "correction", "replies")
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,7 @@ class Counted:
     scores: dict[str, list[int]] | None
     both_bad: bool
     correction: str | None
+    replies: dict[str, Any] | None
 
 
 def counted(session: Session, campaign: Campaign) -> Iterator[Counted]:

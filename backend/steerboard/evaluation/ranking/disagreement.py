@@ -12,6 +12,7 @@ from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
 from steerboard.evaluation.ranking.locks import LockedTask
+from steerboard.evaluation.ranking.questions import Question, choices_apart
 from steerboard.evaluation.ranking.tables import RankingItem, RankingTask
 
 Values = dict[str, float]
@@ -36,9 +37,14 @@ def note(session: Session, held: LockedTask) -> None:
             RankingTask.criteria_ranks,
             RankingTask.scores,
             RankingTask.correction,
+            RankingTask.replies,
         ).where(RankingTask.item_id == held.item_id, RankingTask.state == "submitted")
     ).all()
     value = disagreement([opinion_of(task) for task in tasks], held.points)
+    choices = _apart([task.replies or {} for task in tasks], held.questions)
+    if value is not None and choices is not None:
+        # An item is a reviewer's where its annotators differ in either.
+        value = max(value, choices)
     session.execute(
         update(RankingItem)
         .where(RankingItem.id == held.item_id)
@@ -54,6 +60,12 @@ def disagreement(opinions: Sequence[Opinion], points: dict[str, int | None]) -> 
     scores: their distance as a share of the scale. Of corrections: whether the texts differ.
     """
     distances = [between(first, other, points) for first, other in combinations(opinions, 2)]
+    return fmean(distances) if distances else None
+
+
+def _apart(replies: Sequence[dict[str, Any]], questions: Sequence[Question]) -> float | None:
+    """The mean distance of the choices of every two annotators; None below two."""
+    distances = [choices_apart(one, other, questions) for one, other in combinations(replies, 2)]
     return fmean(distances) if distances else None
 
 

@@ -21,7 +21,8 @@ _SAVE = Statement(f"""
 def save(session: Session, project: Project, user_id: uuid.UUID, task_id: uuid.UUID, draft: Draft) -> DraftSaved:
     """The draft replaces the previous one; the lock is renewed.
 
-    Raises `NotFound`, `TaskEnded`, `CampaignClosed`, `LockLost`, and `BadRanks` for keys or criteria of nothing.
+    Raises `NotFound`, `TaskEnded`, `CampaignClosed`, `LockLost`, and `BadRanks` for keys, criteria or questions of
+    nothing.
     """
     held = lock_task(session, project, user_id, task_id)
     if held.state != "locked":
@@ -43,5 +44,6 @@ def _check(draft: Draft, held: LockedTask) -> None:
     given = (draft.ranks or {}, *draft.criteria_ranks.values(), *draft.scores.values())
     unknown += sorted({key for values in given for key in values} - keys)
     unknown += sorted({span.key for span in draft.spans} - keys)
+    unknown += sorted(set(draft.replies) - {question.label for question in held.questions})
     if unknown:
-        raise BadRanks(f"there is no answer or criterion {', '.join(unknown)}")
+        raise BadRanks(f"there is no answer, criterion or question {', '.join(unknown)}")

@@ -60,6 +60,13 @@ class BadSpans(BadInput):
     title = "A flagged passage does not fit the answer"
 
 
+class BadReplies(BadInput):
+    """A reply is missing, or is none that its question takes."""
+
+    code = "bad_replies"
+    title = "The questions are not answered"
+
+
 class BadCorrection(BadInput):
     """No text, or none asked for."""
 

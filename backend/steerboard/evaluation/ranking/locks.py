@@ -13,6 +13,7 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from steerboard.accounts.tables import Project
+from steerboard.evaluation.ranking.questions import Question, questions_of
 from steerboard.platform.http.errors import NotFound
 from steerboard.platform.statements import Statement
 
@@ -34,7 +35,8 @@ _LOOK = Statement(f"""
     SELECT t.state, t.submission, coalesce({LIVE}, false) AS live, {ROOM} AS room, i.id AS item_id, t.campaign_id,
         EXISTS (SELECT FROM ranking_history h WHERE h.task_id = t.id AND h.was ->> 'event' = 'undone'
                 AND h.was ->> 'submission' = :submission) AS undone,
-        c.state AS campaign_state, c.evaluation_id, c.task_type, jsonb_array_length(c.entrants) AS answers, c.criteria
+        c.state AS campaign_state, c.evaluation_id, c.task_type, jsonb_array_length(c.entrants) AS answers, c.criteria,
+        c.questions
     FROM ranking_tasks t JOIN ranking_items i ON i.id = t.item_id JOIN ranking_campaigns c ON c.id = t.campaign_id
     WHERE t.id = :task""")
 _FREE = Statement("""
@@ -69,6 +71,7 @@ class LockedTask:
     task_type: str
     answers: int
     points: dict[str, int | None]
+    questions: list[Question]
 
 
 def lock_task(
@@ -93,6 +96,7 @@ def lock_task(
         answers=row.answers,
         task_type=row.task_type,
         points={criterion["name"]: criterion.get("points") for criterion in row.criteria},
+        questions=questions_of(row.questions),
     )
 
 

@@ -16,6 +16,7 @@ from steerboard.evaluation.ranking.keys import KEYS
 from steerboard.evaluation.ranking.locks import LIVE
 from steerboard.evaluation.ranking.progress import progress
 from steerboard.evaluation.ranking.qualification import Qualification, qualification
+from steerboard.evaluation.ranking.questions import Question, questions_of
 from steerboard.evaluation.ranking.schemas import (
     Draft,
     KeptSpanFlag,
@@ -37,7 +38,7 @@ _EXCERPT = 200
 
 _COLUMNS = (
     *("id", "evaluation_id", "task_type", "state", "overlap", "gold_every", "qualify_items", "qualify_share"),
-    *("entrants", "salt", "criteria", "span_labels", "judge_id"),
+    *("entrants", "salt", "criteria", "questions", "span_labels", "judge_id"),
 )
 _FROM = "FROM ranking_campaigns WHERE id = :campaign AND project_id = :project"
 _CAMPAIGN = Statement(f"SELECT {', '.join(_COLUMNS)} {_FROM}")
@@ -69,6 +70,7 @@ class CampaignRow:
     entrants: list[str]
     salt: str
     criteria: list[Criterion]
+    questions: list[Question]
     span_labels: list[str]
     judge_id: uuid.UUID | None
 
@@ -85,7 +87,7 @@ def campaign_row(session: Session, project: Project, campaign_id: uuid.UUID, alo
         )
     criteria = [Criterion.model_validate(criterion) for criterion in row.criteria]
     named = {name: getattr(row, name) for name in _COLUMNS}
-    return CampaignRow(**named | {"criteria": criteria})
+    return CampaignRow(**named | {"criteria": criteria, "questions": questions_of(row.questions)})
 
 
 def qualification_in(session: Session, campaign: CampaignRow, user_id: uuid.UUID) -> Qualification:
@@ -114,6 +116,7 @@ def _tasks(session: Session, campaign: CampaignRow, query: Statement, given: dic
                 TaskAnswer(key=key, turns=task.turns[entrant]) for key, entrant in zip(KEYS, task.shown, strict=False)
             ],
             criteria=campaign.criteria,
+            questions=campaign.questions,
             span_labels=campaign.span_labels,
             suggestion=_suggestion(views.get(task.position), task.shown),
             draft=Draft.model_validate(task.draft) if task.draft else None,

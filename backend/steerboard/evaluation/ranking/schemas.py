@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from steerboard.evaluation.ranking.campaigns.schemas import CampaignState, Criterion, Rank, SpanLabel, TaskType
+from steerboard.evaluation.ranking.questions import Question, Replies
 
 Ranks = Annotated[
     list[Rank],
@@ -77,6 +78,7 @@ class Draft(BaseModel):
     scores: Annotated[dict[str, DraftScores], Field(max_length=8)] = {}
     both_bad: bool = False
     correction: Correction | None = None
+    replies: Replies = {}
     comment: Comment | None = None
     flag: Reason | None = None
     spans: Spans = []
@@ -115,6 +117,7 @@ class Task(BaseModel):
     prompt: TaskPrompt
     answers: list[TaskAnswer]
     criteria: list[Criterion]
+    questions: list[Question]
     span_labels: list[str]
     suggestion: Suggestion | None
     draft: Draft | None
@@ -145,7 +148,8 @@ class NextTasks(BaseModel):
 class Annotation(BaseModel):
     """What is submitted, by the campaign's task: a ranking has `ranks`, or `criteria_ranks` for each criterion where
     there are criteria (`ranks` may be left out then); a pairwise task `ranks`, and `both_bad` for a tie of two bad
-    answers; a Likert task `scores` for each criterion; a correction `correction`."""
+    answers; a Likert task `scores` for each criterion; a correction `correction`. Each also has `replies` to the
+    campaign's questions."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -154,6 +158,7 @@ class Annotation(BaseModel):
     scores: Annotated[dict[str, Scores], Field(max_length=8)] = {}
     both_bad: bool = False
     correction: Correction | None = None
+    replies: Replies = {}
     comment: Comment | None = None
 
 

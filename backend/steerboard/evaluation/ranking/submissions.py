@@ -22,15 +22,15 @@ from steerboard.evaluation.ranking.schemas import Draft, Skip, SpanFlag, Submit,
 from steerboard.evaluation.ranking.tables import RankingHistory, RankingTask
 from steerboard.platform.statements import Statement
 
-_SAID = ("ranks", "criteria_ranks", "scores", "both_bad", "correction")
+_SAID = ("ranks", "criteria_ranks", "scores", "both_bad", "correction", "replies")
 _KEPT = ("state", *_SAID, "comment", "flag", "suggestion_visible", "skip_reason", "seconds", "submission")
 # The task and its item's count in one statement; the item's row is locked already.
 _END = Statement("""
     WITH ended AS (
         UPDATE ranking_tasks SET state = :state, ranks = CAST(:ranks AS jsonb), flag = :flag, comment = :comment,
             criteria_ranks = CAST(:criteria_ranks AS jsonb), scores = CAST(:scores AS jsonb), both_bad = :both_bad,
-            correction = :correction, suggestion_visible = :suggestion_visible, skip_reason = :skip_reason,
-            seconds = :seconds,
+            correction = :correction, replies = CAST(:replies AS jsonb),
+            suggestion_visible = :suggestion_visible, skip_reason = :skip_reason, seconds = :seconds,
             submission = :submission, draft = NULL, locked_until = NULL, submitted_at = clock_timestamp()
         WHERE id = :task RETURNING item_id
     )
@@ -38,8 +38,8 @@ _END = Statement("""
 _REOPEN = Statement(f"""
     WITH again AS (
         UPDATE ranking_tasks t SET state = 'locked', ranks = NULL, criteria_ranks = NULL, comment = NULL, flag = NULL,
-            scores = NULL, both_bad = false, correction = NULL, suggestion_visible = NULL, skip_reason = NULL,
-            seconds = NULL, submission = NULL, submitted_at = NULL, draft = CAST(:draft AS jsonb),
+            scores = NULL, both_bad = false, correction = NULL, replies = NULL, suggestion_visible = NULL,
+            skip_reason = NULL, seconds = NULL, submission = NULL, submitted_at = NULL, draft = CAST(:draft AS jsonb),
             locked_until = {UNTIL}
         FROM ranking_campaigns c WHERE t.id = :task AND c.id = t.campaign_id RETURNING t.item_id
     )
@@ -138,6 +138,7 @@ def _reopen(session: Session, held: LockedTask) -> None:
         scores=by_keys(task.scores),
         both_bad=task.both_bad,
         correction=task.correction,
+        replies=task.replies or {},
         comment=task.comment,
         flag=task.flag,
         spans=flagged,
@@ -189,7 +190,7 @@ def _keep_late(session: Session, held: LockedTask, event: str, values: dict[str,
 
 
 def _end(session: Session, held: LockedTask, values: dict[str, Any], *, counts: int) -> None:
-    encoded = {name: _json(values[name]) for name in ("ranks", "criteria_ranks", "scores")}
+    encoded = {name: _json(values[name]) for name in ("ranks", "criteria_ranks", "scores", "replies")}
     _END(session, values | encoded | {"task": held.task_id, "counts": counts})
 
 

@@ -26,6 +26,7 @@ class Campaign(Base):
     pairs that must be right for the annotator's submissions to count; 0 items: everyone's count.
     `judge_id`: the judge of the evaluation whose order or scores annotators see as a suggestion; None: no one's.
     `span_labels`: what passages of answers are flagged with; empty: none can be flagged.
+    `questions`: what the owner asks about each item, [{label, help, kind, choices, required}].
     `overlap`: how many annotators see each item. `salt` shuffles, and never leaves the server.
     """
 
@@ -53,6 +54,7 @@ class Campaign(Base):
         ForeignKey("evaluation_judges.id", ondelete="SET NULL"), index=True
     )
     span_labels: Mapped[list[str]] = mapped_column(JSONB, server_default=text("'[]'"), default=list)
+    questions: Mapped[list[dict[str, Any]]] = mapped_column(JSONB, server_default=text("'[]'"), default=list)
     state: Mapped[str]
     salt: Mapped[str]
     created_by: Mapped[str]
@@ -96,7 +98,8 @@ class RankingTask(Base):
     `ranks`: one an answer in the order shown, 1 is best, equal ranks are ties ("competition" ranks: 1, 2, 2, 4).
     `criteria_ranks`: the same for each criterion. `scores`: of a Likert task, by criterion, in the order shown; its
     `criteria_ranks` follow from them. `both_bad`: a tie of a pairwise task, neither answer being good. `correction`:
-    the last turn of the answer as it should be. `suggestion_visible`: whether the judge's suggestion was in sight at
+    the last turn of the answer as it should be. `replies` to the campaign's questions, by label: a choice, a list of
+    choices, or a text; None where it asks none. `suggestion_visible`: whether the judge's suggestion was in sight at
     any time of the work on it; None where there was none. `draft` is what the browser saved last. `submission`: the key
     under which the browser submitted, so that sending it again changes nothing.
     """
@@ -122,6 +125,7 @@ class RankingTask(Base):
     scores: Mapped[dict[str, list[int]] | None] = mapped_column(JSONB)
     both_bad: Mapped[bool] = mapped_column(server_default="false", default=False)
     correction: Mapped[str | None]
+    replies: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
     comment: Mapped[str | None]
     flag: Mapped[str | None]
     suggestion_visible: Mapped[bool | None]
@@ -190,6 +194,7 @@ class RankingDecision(Base):
     scores: Mapped[dict[str, list[int]] | None] = mapped_column(JSONB)
     both_bad: Mapped[bool]
     correction: Mapped[str | None]
+    replies: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
     comment: Mapped[str | None]
     superseded: Mapped[bool] = mapped_column(server_default="false", default=False)
     created_at: Mapped[CreatedAt]

@@ -15,6 +15,10 @@ export const goldQuery = (project: string, evaluation: string, campaign: string)
       ),
   });
 
+/** Every submission as JSON lines. */
+export const rankingsFile = (project: string, evaluation: string, campaign: string) =>
+  `/api/v1/projects/${encodeURIComponent(project)}/evaluations/${evaluation}/campaigns/${campaign}/rankings/export`;
+
 export const flagsQuery = (project: string, evaluation: string, campaign: string) =>
   queryOptions({
     queryKey: [...evaluationKeys.one(project, evaluation), "flags", campaign],

@@ -6,6 +6,8 @@ import { Help, SkipDialog, type KeyHelp } from "./dialogs";
 import { Prompt } from "./Prompt";
 import { FlaggedContext } from "./spans/context";
 import { shownSpans, spreadSpans, type SpanFlag } from "./spans/passages";
+import { QuestionPanel } from "./questions/QuestionPanel";
+import { useQuestions } from "./questions/useQuestions";
 import { SpanPanel } from "./spans/SpanPanel";
 import { useFlagging } from "./spans/useFlagging";
 import { TaskBar } from "./TaskBar";
@@ -67,6 +69,7 @@ export function useAtWork({ project, task, queue, local }: TaskProperties): AtWo
         both_bad: false,
         correction: null,
         ...annotation,
+        replies: { ...work.replies },
         comment: work.comment.trim() || null,
         flag: work.flag.trim() || null,
         spans: spreadSpans(task.answers, work.spans, first),
@@ -80,6 +83,11 @@ const PASSAGE_KEYS: KeyHelp["keys"] = [
   [["P"], "flags what is selected, or the first word of the marked answer"],
   [["←", "→"], "then take the next or previous word, with Shift make it longer or shorter; ↑ and ↓ by ten"],
   [["1", "…", "9"], "then flag it with this label; N writes a note, Escape leaves it"],
+];
+
+const QUESTION_KEYS: KeyHelp["keys"] = [
+  [["Q"], "goes to the first open question, then to the next one; ↑ and ↓ go to another"],
+  [["1", "…", "9"], "then makes this choice or takes it back, 0 the tenth; Escape leaves the questions"],
 ];
 
 const SUGGESTION_KEYS: KeyHelp["keys"] = [[["J"], "shows or hides the judge's suggestion"]];
@@ -100,7 +108,7 @@ interface Properties extends TaskProperties {
 
 /** What every task has: the prompt, room for the answers, and the bar with its keys and dialogs. */
 export function TaskFrame(properties: Properties) {
-  const { task, queue, at, onSubmit } = properties;
+  const { task, queue, at } = properties;
   const [helping, help] = useDisclosure();
   const [skipping, skip] = useDisclosure();
   const [noting, note] = useDisclosure(!!at.work.comment || !!at.work.flag);
@@ -109,6 +117,14 @@ export function TaskFrame(properties: Properties) {
     if (writing) document.getElementById("rank-comment")?.focus();
   }, [writing]);
   const flagging = useFlagging(task, at.work, at.change);
+  const asking = useQuestions(task, at.work, at.change);
+  // The task itself comes first, then its questions.
+  const replying = (properties.submit?.ready ?? true) && asking.open;
+  const onSubmit = () => (replying ? asking.mark(replying.label) : properties.onSubmit());
+  const submit =
+    replying && properties.submit
+      ? { label: `Still to answer: ${replying.label}`, ready: false }
+      : properties.submit;
   const first = firstOfEqual(task.answers);
   // Passages are flagged at their places in the raw text.
   const exact = flagging.labels.length > 0 || !!properties.flagged?.length;
@@ -125,7 +141,7 @@ export function TaskFrame(properties: Properties) {
     help: help.open,
     note: toggleNote,
     grab: (key, event) => {
-      if (flagging.grab(key, event)) return true;
+      if (flagging.grab(key, event) || asking.grab(key, event)) return true;
       if (key !== "J" || !task.suggestion) return false;
       at.suggesting.toggle();
       return true;
@@ -160,11 +176,12 @@ export function TaskFrame(properties: Properties) {
               />
             )}
             <SpanPanel answers={task.answers} flagging={flagging} />
+            <QuestionPanel asking={asking} onSubmit={onSubmit} />
             {properties.above}
           </>
         }
         deck={properties.deck}
-        submit={properties.submit}
+        submit={submit}
         onSubmit={onSubmit}
         onUndo={queue.undo && (() => void queue.undo?.())}
         mayUndo={queue.mayUndo ?? false}
@@ -184,6 +201,7 @@ export function TaskFrame(properties: Properties) {
           ...properties.help,
           keys: [
             ...properties.help.keys,
+            ...(task.questions.length ? QUESTION_KEYS : []),
             ...(flagging.labels.length ? PASSAGE_KEYS : []),
             ...(task.suggestion ? SUGGESTION_KEYS : []),
           ],

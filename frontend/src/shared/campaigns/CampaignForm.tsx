@@ -7,6 +7,8 @@ import { TASK_NAMES, type TaskType } from "../../api/evaluation/ranking";
 import { SendForm } from "../forms/SendForm";
 import { bodyOf, CampaignInstructions, CampaignSettings, NEW } from "./CampaignSettings";
 import { Criteria, type Criterion } from "./Criteria";
+import { Questions } from "./Questions";
+import { askable, questionOf, type Question } from "./questionKinds";
 
 /** What each task asks, and of how many entrants. */
 const TASKS: Record<TaskType, { about: string; entrants: string; fewest: number; most: number }> = {
@@ -69,6 +71,7 @@ export function CampaignForm({
   const [task, setTask] = useState<TaskType>(first);
   const [name, setName] = useState("");
   const [criteria, setCriteria] = useState<Criterion[]>([]);
+  const [questions, setQuestions] = useState<Question[]>([]);
   // None: the best ones.
   const [chosen, setChosen] = useState<string[] | null>(null);
   const [settings, setSettings] = useState(NEW);
@@ -87,6 +90,7 @@ export function CampaignForm({
         task_type: task,
         criteria: scored || task === "ranking" ? named : [],
         entrants,
+        questions: questions.map(questionOf),
         ...bodyOf(task, settings),
         limit: limit === "" ? null : Number(limit),
       });
@@ -106,7 +110,7 @@ export function CampaignForm({
     <SendForm
       send={make}
       label="Open the campaign"
-      disabled={entrants.length < fewest || (scored && !named.length)}
+      disabled={entrants.length < fewest || (scored && !named.length) || !questions.every(askable)}
     >
       <Input.Wrapper label="Task" description={about} inputWrapperOrder={["label", "input", "description"]}>
         <SegmentedControl
@@ -144,6 +148,7 @@ export function CampaignForm({
       {(scored || task === "ranking") && (
         <Criteria scored={scored} criteria={criteria} onChange={setCriteria} error={error("criteria")} />
       )}
+      <Questions questions={questions} onChange={setQuestions} error={error("questions")} />
       <CampaignSettings
         task={task}
         judges={judges}

@@ -17,7 +17,13 @@ from steerboard.evaluation.ranking.campaigns import corrections
 from steerboard.evaluation.ranking.campaigns import service as campaigns
 from steerboard.evaluation.ranking.campaigns.quality import quality
 from steerboard.evaluation.ranking.campaigns.quality_schemas import CampaignQuality
-from steerboard.evaluation.ranking.campaigns.queries import campaign_out, campaigns_out, flags_of, rankings_out
+from steerboard.evaluation.ranking.campaigns.queries import (
+    campaign_out,
+    campaigns_out,
+    flags_of,
+    rankings_out,
+    write_rankings,
+)
 from steerboard.evaluation.ranking.campaigns.schemas import (
     AnnotatorAdd,
     AnnotatorLink,
@@ -38,6 +44,8 @@ from steerboard.evaluation.ranking.campaigns.schemas import (
 from steerboard.evaluation.ranking.campaigns.span_rows import span_rows, spans_of
 from steerboard.evaluation.ranking.tables import RankingSpan, RankingTask
 from steerboard.evaluation.standing import best_first
+from steerboard.platform.http import downloads
+from steerboard.platform.http.downloads import Download
 from steerboard.platform.http.errors import problems
 from steerboard.platform.http.paging import Page, paginate
 
@@ -152,6 +160,18 @@ def list_campaign_rankings(
         limit=limit,
         newest_first=False,
         convert_all=lambda page: rankings_out(session, row, page),
+    )
+
+
+@router.get("/campaigns/{campaign}/rankings/export", response_class=Download, responses=problems(404))
+def export_campaign_rankings(session: Db, access: Read, evaluation: str, campaign: str) -> Download:
+    """Every submission, with names and replies to the campaign's questions, as JSON lines by prompt and annotator."""
+    stored = get_evaluation(session, access.project, evaluation)
+    row = campaigns.get_campaign(session, stored, campaign)
+    return downloads.made(
+        lambda file: write_rankings(session, row, file),
+        f"{stored.name}.{row.name}.rankings.jsonl",
+        "application/x-ndjson",
     )
 
 

@@ -91,6 +91,7 @@ def _rows(session: Session, campaign: Campaign, left_out: Counter[str], *, uncha
             "by": task.by,
             "at": task.at.isoformat(),
             "item": str(task.item_id),
+            **({"replies": task.replies} if task.replies else {}),
             **({"flag": task.flag} if task.flag else {}),
             **({"adjudicated": True} if task.adjudicated else {}),
         }

@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 
 from steerboard.accounts.tables import User
 from steerboard.evaluation.ranking.campaigns.quality_schemas import AnnotatorQuality, CampaignDay, CampaignQuality
+from steerboard.evaluation.ranking.campaigns.question_counts import question_counts
 from steerboard.evaluation.ranking.campaigns.shares import fields, share_of_pairs
 from steerboard.evaluation.ranking.campaigns.span_rows import span_counts
 from steerboard.evaluation.ranking.campaigns.suggestion_quality import suggestion_quality
@@ -66,6 +67,7 @@ def quality(session: Session, campaign: Campaign) -> CampaignQuality:
         ],
         days=_days(session, campaign),
         spans=span_counts(session, campaign),
+        questions=question_counts(session, campaign),
         suggestions=suggestion_quality(session, campaign),
     )
 

@@ -7,6 +7,8 @@ from typing import Literal
 
 from pydantic import BaseModel
 
+from steerboard.evaluation.ranking.questions import QuestionKind
+
 
 class AnnotatorQuality(BaseModel):
     """`hours` at work, as browsers count them. `agreement` with the other annotators of the shared items, and with the
@@ -74,11 +76,34 @@ class SuggestionQuality(BaseModel):
     hidden: JudgeAgreement
 
 
+class ChoiceCount(BaseModel):
+    choice: str
+    replies: int
+
+
+class QuestionCount(BaseModel):
+    """The replies to a question of the campaign that count: reviewers' decisions instead of submissions where there are
+    some. `choices`: in their order; none of a text. `agreement`: over the items with two or more replies, the share of
+    the choices of either of two annotators that both chose; ends of intervals are at 95%, over items. `alpha`:
+    Krippendorff's, nominal, of one choice. Agreement is null for a text."""
+
+    label: str
+    kind: QuestionKind
+    replies: int
+    choices: list[ChoiceCount]
+    agreement: float | None
+    agreement_low: float | None
+    agreement_high: float | None
+    shared_items: int
+    alpha: float | None
+
+
 class CampaignQuality(BaseModel):
     """Annotators by name; the last 60 days with submissions, newest first; flagged passages by label, the campaign's
-    own first. `suggestions`: null where annotators see none."""
+    own first; the campaign's questions in their order. `suggestions`: null where annotators see none."""
 
     annotators: list[AnnotatorQuality]
     days: list[CampaignDay]
     spans: list[SpanCount]
+    questions: list[QuestionCount]
     suggestions: SuggestionQuality | None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any, BinaryIO, cast
 
 from sqlalchemy import func, or_, select
 from sqlalchemy.orm import Session
@@ -23,10 +23,12 @@ from steerboard.evaluation.ranking.campaigns.service import entrant_names, telli
 from steerboard.evaluation.ranking.campaigns.span_rows import named_spans
 from steerboard.evaluation.ranking.counted import decided
 from steerboard.evaluation.ranking.qualification import right_pairs
+from steerboard.evaluation.ranking.questions import questions_of
 from steerboard.evaluation.ranking.tables import Campaign, RankingItem, RankingTask
 from steerboard.evaluation.tables import Evaluation, EvaluationPrompt
 
 _MOST_FLAGS = 1_000
+_WRITTEN_AT_ONCE = 500
 
 
 def campaigns_out(session: Session, evaluation: Evaluation) -> list[CampaignOut]:
@@ -63,6 +65,7 @@ def campaign_out(session: Session, campaign: Campaign) -> CampaignOut:
         qualify_items=campaign.qualify_items,
         qualify_share=campaign.qualify_share,
         span_labels=campaign.span_labels,
+        questions=questions_of(campaign.questions),
         judge=session.scalar(select(Judge.name).where(Judge.id == campaign.judge_id)),
         items=items,
         done_items=done,
@@ -182,6 +185,7 @@ def rankings_out(session: Session, campaign: Campaign, tasks: Sequence[RankingTa
                 scores=_by_name(shown, task.scores),
                 both_bad=task.both_bad,
                 correction=task.correction,
+                replies=task.replies or {},
                 comment=task.comment,
                 flag=task.flag,
                 spans=spans.get(task.id, []),
@@ -192,6 +196,20 @@ def rankings_out(session: Session, campaign: Campaign, tasks: Sequence[RankingTa
             )
         )
     return made
+
+
+def write_rankings(session: Session, campaign: Campaign, file: BinaryIO) -> None:
+    """Every submission as a line of JSON, by prompt and annotator."""
+    tasks = session.scalars(
+        select(RankingTask)
+        .join(RankingItem, RankingItem.id == RankingTask.item_id)
+        .join(User, User.id == RankingTask.user_id)
+        .where(RankingTask.campaign_id == campaign.id, RankingTask.state == "submitted")
+        .order_by(RankingItem.position, User.name)
+    ).all()
+    for start in range(0, len(tasks), _WRITTEN_AT_ONCE):
+        for ranking in rankings_out(session, campaign, tasks[start : start + _WRITTEN_AT_ONCE]):
+            file.write(ranking.model_dump_json().encode() + b"\n")
 
 
 def _by_name(shown: list[str], values: dict[str, list[int]] | None) -> dict[str, dict[str, int]]:

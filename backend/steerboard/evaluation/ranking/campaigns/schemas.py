@@ -8,6 +8,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
 
+from steerboard.evaluation.ranking.questions import MOST_QUESTIONS, Question, Replies, all_different
+
 CampaignState = Literal["open", "paused", "closed"]
 TaskType = Annotated[
     Literal["ranking", "pairwise", "likert", "correction"],
@@ -41,6 +43,10 @@ JudgeShown = Annotated[
         description="The judge of the evaluation whose order or scores annotators see as a suggestion, which they can "
         "hide. Its name is not shown to them.",
     ),
+]
+Questions = Annotated[
+    list[Question],
+    Field(max_length=MOST_QUESTIONS, description="What annotators answer about each item, beside the task."),
 ]
 SPAN_LABELS = ("factual error", "unsafe", "repetition")
 
@@ -86,12 +92,18 @@ class CampaignCreate(BaseModel):
     qualify_share: QualifyShare = 0.7
     judge: JudgeShown = None
     span_labels: SpanLabels = list(SPAN_LABELS)
+    questions: Questions = []
     limit: Annotated[int | None, Field(ge=1, description="Number of prompts to ask about, drawn at random.")] = None
 
     @field_validator("span_labels")
     @classmethod
     def _labels_differ(cls, labels: list[str]) -> list[str]:
         return different(labels)
+
+    @field_validator("questions")
+    @classmethod
+    def _questions_differ(cls, questions: list[Question]) -> list[Question]:
+        return all_different(questions)
 
     @model_validator(mode="after")
     def _criteria_differ(self) -> CampaignCreate:
@@ -173,6 +185,7 @@ class CampaignOut(BaseModel):
     qualify_items: int
     qualify_share: float
     span_labels: list[str]
+    questions: list[Question]
     judge: str | None
     items: int
     done_items: int
@@ -226,7 +239,8 @@ class NamedSpanFlag(BaseModel):
 
 class RankingOut(BaseModel):
     """What one annotator submitted for one item. `shown`: the entrants in the order of the screen; `ranks` by name;
-    `scores` by criterion and name; `correction`: the last turn of the answer as it should be."""
+    `scores` by criterion and name; `correction`: the last turn of the answer as it should be; `replies` to the
+    campaign's questions, by label."""
 
     id: uuid.UUID
     position: int
@@ -238,6 +252,7 @@ class RankingOut(BaseModel):
     scores: dict[str, dict[str, int]]
     both_bad: bool
     correction: str | None
+    replies: Replies
     comment: str | None
     flag: str | None
     spans: list[NamedSpanFlag]

@@ -76,6 +76,7 @@ def create(session: Session, evaluation: Evaluation, given: CampaignCreate, acto
         qualify_items=given.qualify_items,
         qualify_share=given.qualify_share,
         span_labels=given.span_labels,
+        questions=[question.model_dump() for question in given.questions],
         judge_id=get_judge(session, evaluation, given.judge).id if given.judge else None,
         state="open",
         salt=secrets.token_hex(16),
@@ -244,6 +245,9 @@ def telling_words(campaign: Campaign, names: Iterable[str]) -> list[str]:
         f"{criterion['name']} {criterion.get('description', '')}" for criterion in campaign.criteria
     )
     words["labels"] = " ".join(campaign.span_labels)
+    words["questions"] = " ".join(
+        " ".join((question["label"], question["help"], *question["choices"])) for question in campaign.questions
+    )
     return [
         f"annotators read the name of entrant {name!r} in the campaign's {place}"
         for place, text in words.items()

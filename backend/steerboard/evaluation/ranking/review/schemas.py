@@ -8,6 +8,7 @@ import uuid
 from pydantic import BaseModel
 
 from steerboard.evaluation.ranking.campaigns.schemas import Criterion, TaskType
+from steerboard.evaluation.ranking.questions import Question, Replies
 from steerboard.evaluation.ranking.schemas import KeptSpanFlag, TaskAnswer, TaskPrompt
 
 
@@ -20,6 +21,7 @@ class Opinion(BaseModel):
     scores: dict[str, dict[str, int]]
     both_bad: bool
     correction: str | None
+    replies: Replies = {}
     comment: str | None
     flag: str | None = None
     spans: list[KeptSpanFlag] = []
@@ -45,6 +47,7 @@ class Review(BaseModel):
     task_type: TaskType
     instructions: str
     criteria: list[Criterion]
+    questions: list[Question]
     open: int
     decided: int
     items: list[ReviewItem]

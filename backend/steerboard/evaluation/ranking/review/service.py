@@ -14,6 +14,7 @@ from steerboard.accounts.tables import Project, User
 from steerboard.evaluation.ranking.annotations import annotation_of
 from steerboard.evaluation.ranking.keys import KEYS
 from steerboard.evaluation.ranking.presenters import CampaignRow
+from steerboard.evaluation.ranking.questions import Question, questions_of
 from steerboard.evaluation.ranking.queue import shuffled
 from steerboard.evaluation.ranking.review.schemas import Opinion, Review, ReviewItem
 from steerboard.evaluation.ranking.schemas import Annotation, TaskAnswer, TaskPrompt
@@ -31,6 +32,7 @@ class _TaskFormat:
     task_type: str
     answers: int
     points: dict[str, int | None]
+    questions: list[Question]
 
 
 def campaign_of(session: Session, project: Project, campaign_id: uuid.UUID) -> Campaign:
@@ -58,6 +60,7 @@ def review(session: Session, row: CampaignRow, campaign: Campaign, reviewer: uui
         task_type=row.task_type,
         instructions=campaign.instructions,
         criteria=row.criteria,
+        questions=row.questions,
         open=count,
         decided=decided,
         items=review_items(session, campaign, reviewer, items),
@@ -138,6 +141,7 @@ def _opinion(
         scores={name: keyed(values) for name, values in (row.scores or {}).items()},
         both_bad=row.both_bad,
         correction=row.correction,
+        replies=row.replies or {},
         comment=row.comment,
         flag=task.flag if task else None,
         spans=spans_by_key(spans, shown),
@@ -149,7 +153,9 @@ def decide(session: Session, campaign: Campaign, reviewer: uuid.UUID, item_id: u
     """Replaces an earlier decision, which is kept. Raises `NotFound` (`unknown_item`), and like `annotation_of`."""
     item = _locked(session, campaign, item_id)
     points = {criterion["name"]: criterion.get("points") for criterion in campaign.criteria}
-    columns = annotation_of(given, _TaskFormat(campaign.task_type, len(campaign.entrants), points))
+    columns = annotation_of(
+        given, _TaskFormat(campaign.task_type, len(campaign.entrants), points, questions_of(campaign.questions))
+    )
     _supersede(session, item)
     session.add(
         RankingDecision(

@@ -2,7 +2,7 @@ import { Alert, Badge, Button, Card, Group, Modal, Progress, Stack, Text, Title 
 import { useDisclosure } from "@mantine/hooks";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import type { Schemas } from "../../../api/client";
-import { type Campaign, changeCampaign } from "../../../api/evaluation/campaigns";
+import { type Campaign, changeCampaign, rankingsFile } from "../../../api/evaluation/campaigns";
 import { type Evaluation, evaluationKeys } from "../../../api/evaluation/evaluations";
 import { TASK_NAMES } from "../../../api/evaluation/ranking";
 import { useMay } from "../../../api/accounts/session";
@@ -107,6 +107,7 @@ export function CampaignCard({ project, evaluation, campaign }: Properties) {
           <Text size="xs" c="dimmed">
             {campaign.entrants.join(", ")}
             {campaign.criteria.length > 0 && `; by ${campaign.criteria.map((one) => one.name).join(", ")}`}
+            {campaign.questions.length > 0 && `; ${counted(campaign.questions.length, "question")}`}
             {campaign.judge !== null && `; suggestions by ${campaign.judge}`}
           </Text>
         </div>
@@ -149,6 +150,17 @@ export function CampaignCard({ project, evaluation, campaign }: Properties) {
             >
               Quality
             </LinkButton>
+          )}
+          {campaign.rankings > 0 && (
+            <Button
+              component="a"
+              size="compact-sm"
+              variant="default"
+              href={rankingsFile(project, evaluation.id, campaign.id)}
+              download
+            >
+              Download
+            </Button>
           )}
           <Button size="compact-sm" variant="default" onClick={flagged.open}>
             Flags and skips ({count(reports)})

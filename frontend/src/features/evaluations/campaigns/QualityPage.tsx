@@ -4,11 +4,13 @@ import { getRouteApi } from "@tanstack/react-router";
 import type { Schemas } from "../../../api/client";
 import { qualityQuery } from "../../../api/evaluation/campaigns";
 import { Empty, LoadedPage } from "../../../shared/Feedback";
-import { count, percent, seconds } from "../../../shared/format/format";
+import { count, seconds } from "../../../shared/format/format";
 import { Link } from "../../../shared/links";
 import { Page } from "../../../shared/Page";
 import { DataTable, type Column } from "../../../shared/tables/DataTable";
 import { When } from "../../../shared/When";
+import { QuestionCounts } from "./QuestionCounts";
+import { Share } from "./Share";
 import { SpanFlags } from "./SpanFlags";
 
 type Annotator = Schemas["AnnotatorQuality"];
@@ -23,7 +25,7 @@ export function QualityPage() {
   const query = useQuery(qualityQuery(project, evaluation, campaign));
   return (
     <LoadedPage title={`Quality of ${campaign}`} query={query}>
-      {({ annotators, days, spans, suggestions }) => (
+      {({ annotators, days, questions, spans, suggestions }) => (
         <Page
           title={`Quality of ${campaign}`}
           about={
@@ -45,6 +47,7 @@ export function QualityPage() {
           ) : (
             <>
               <Annotators rows={annotators} />
+              {questions.length > 0 && <QuestionCounts questions={questions} />}
               {suggestions && <Suggestions of={suggestions} />}
               <Title order={2} size="h4">
                 By day
@@ -58,26 +61,6 @@ export function QualityPage() {
         </Page>
       )}
     </LoadedPage>
-  );
-}
-
-interface ShareProperties {
-  of: number | null;
-  low: number | null;
-  high: number | null;
-  n: number;
-}
-
-/** A share with its 95% interval, and over how many it is. */
-function Share({ of, low, high, n }: ShareProperties) {
-  if (of === null) return "–";
-  return (
-    <>
-      {percent(of, 0)}{" "}
-      <Text span size="xs" c="dimmed">
-        {low !== null && high !== null && `[${percent(low, 0)}, ${percent(high, 0)}] `}of {count(n)}
-      </Text>
-    </>
   );
 }
 

@@ -1,5 +1,6 @@
 import { Badge, Group, Table, Text, Title } from "@mantine/core";
 import type { ItemDetail } from "../../../api/evaluation/items";
+import { replyInWords } from "../../../shared/campaigns/questionKinds";
 import { seconds } from "../../../shared/format/format";
 
 type Ranking = ItemDetail["rankings"][number];
@@ -79,6 +80,14 @@ export function ItemRankings({ rankings, names }: { rankings: Ranking[]; names: 
                         saw a judge&apos;s suggestion
                       </Text>
                     )}
+                    {Object.entries(one.replies).map(([question, reply]) => (
+                      <Text key={question} size="sm">
+                        <Text span inherit c="dimmed">
+                          {question}
+                        </Text>{" "}
+                        {replyInWords(reply)}
+                      </Text>
+                    ))}
                     {one.spans.length > 0 && <Spans spans={one.spans} />}
                     {one.correction !== null && (
                       <details>

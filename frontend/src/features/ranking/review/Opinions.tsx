@@ -1,6 +1,7 @@
 import { Button, Text } from "@mantine/core";
 import type { Opinion, Review, ReviewItem } from "../../../api/evaluation/review";
 import { DataTable, type Column } from "../../../shared/tables/DataTable";
+import { replyInWords } from "../../../shared/campaigns/questionKinds";
 import { differences } from "../../../shared/text/difference";
 import { Marked } from "../../../shared/text/Marked";
 import { quoteOf } from "../spans/passages";
@@ -31,7 +32,22 @@ export function Opinions({ task, item, onTake, pending }: Properties) {
           one.by
         ),
     },
-    { title: "What", cell: (one) => <OpinionText task={task} opinion={one} item={item} /> },
+    {
+      title: "What",
+      cell: (one) => (
+        <>
+          <OpinionText task={task} opinion={one} item={item} />
+          {Object.entries(one.replies ?? {}).map(([label, reply]) => (
+            <Text key={label} size="sm" style={{ overflowWrap: "anywhere" }}>
+              <Text span inherit c="dimmed">
+                {label}
+              </Text>{" "}
+              {replyInWords(reply)}
+            </Text>
+          ))}
+        </>
+      ),
+    },
     {
       title: "Comment",
       wide: true,

@@ -146,6 +146,7 @@ function Deciding({ project, campaign, review, item, onLater, onDone }: Deciding
             scores: byCriterion(opinion.scores),
             both_bad: opinion.both_bad,
             correction: opinion.correction,
+            replies: opinion.replies ?? {},
             comment: opinion.comment,
           })
         }
@@ -162,6 +163,7 @@ function Deciding({ project, campaign, review, item, onLater, onDone }: Deciding
           prompt: item.prompt,
           answers: item.answers,
           criteria: review.criteria,
+          questions: review.questions,
           span_labels: [],
           suggestion: null,
           draft: null,

@@ -33,6 +33,11 @@ const HELP: KeyHelp = {
     [["↑", "↓"], "scrolls the marked answer"],
   ],
 };
+const HELP_WITH_QUESTIONS: KeyHelp = {
+  ...HELP,
+  text: "Choose the better of two answers, and answer the questions below. What you do is saved as you go.",
+  keys: [...HELP.keys, [["Enter"], "submits"]],
+};
 
 /** Two answers side by side; one key or button decides. */
 export function PairTask(properties: TaskProperties) {
@@ -43,14 +48,17 @@ export function PairTask(properties: TaskProperties) {
   const [focused, setFocused] = useState("A");
   // No one can prefer one of two identical answers.
   const choices = shown.length > 1 ? [...BETTER, ...EQUAL] : EQUAL;
+  const asks = task.questions.length > 0;
   const before = at.work.levels[""];
   const wasChosen = ({ ranks, bothBad }: Choice) =>
     before?.A === ranks[0] && before.B === ranks[1] && at.work.bothBad === bothBad;
   const choose = ({ ranks, bothBad }: Choice) => {
     // Kept, so that it is seen again after an undo.
     at.change({ levels: { "": { A: ranks[0], B: ranks[1] } }, bothBad });
-    at.send({ ranks: [...ranks], both_bad: bothBad });
+    // With questions a choice is not all that there is to say.
+    if (!asks) at.send({ ranks: [...ranks], both_bad: bothBad });
   };
+  const chosen = choices.find(wasChosen);
   const press = (key: string, target: EventTarget | null) => {
     const choice = choices.find((one) => one.key === key);
     if (choice) choose(choice);
@@ -85,9 +93,10 @@ export function PairTask(properties: TaskProperties) {
           ))}
         </div>
       }
-      onSubmit={() => undefined}
+      submit={asks ? { label: chosen ? "Submit" : "Choose first", ready: !!chosen } : undefined}
+      onSubmit={() => asks && chosen && at.send({ ranks: [...chosen.ranks], both_bad: chosen.bothBad })}
       press={press}
-      help={HELP}
+      help={asks ? HELP_WITH_QUESTIONS : HELP}
     >
       {shown.map((answer) => (
         <AnswerCard

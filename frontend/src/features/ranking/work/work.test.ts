@@ -13,6 +13,7 @@ const task = (draft: Task["draft"] = null): Task => ({
     { key: "B", turns: ["Because."] },
   ],
   criteria: [],
+  questions: [],
   span_labels: [],
   suggestion: null,
   draft,
@@ -28,6 +29,7 @@ describe("work on a task", () => {
       flag: "a secret",
       scores: { truth: { A: 4 } },
       correction: "so",
+      replies: { Language: "English" },
       spans: [SPAN],
     };
     const kept = task({ ranks: { A: 1 }, criteria_ranks: { style: { B: 1 } }, both_bad: true, ...said });
@@ -58,6 +60,7 @@ describe("work on a task", () => {
     expect(draftOf({ ...EMPTY, levels })).toEqual({
       ranks: { A: 1 },
       criteria_ranks: { style: { A: 2, B: 1 } },
+      replies: {},
       scores: {},
       both_bad: false,
       correction: null,

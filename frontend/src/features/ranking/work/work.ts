@@ -1,4 +1,5 @@
 import type { Task } from "../../../api/evaluation/ranking";
+import type { Replies } from "../questions/replies";
 import type { SpanFlag } from "../spans/passages";
 import type { Levels } from "../tasks/ranks";
 import type { Scores } from "../tasks/scores";
@@ -11,6 +12,8 @@ export interface Work {
   bothBad: boolean;
   /** None: not touched. */
   correction: string | null;
+  /** To the campaign's questions. */
+  replies: Replies;
   comment: string;
   flag: string;
   spans: SpanFlag[];
@@ -24,6 +27,7 @@ export const EMPTY: Work = {
   scores: {},
   bothBad: false,
   correction: null,
+  replies: {},
   comment: "",
   flag: "",
   spans: [],
@@ -57,6 +61,7 @@ export function load(task: Task): Work {
     scores: draft.scores ?? {},
     bothBad: draft.both_bad ?? false,
     correction: draft.correction ?? null,
+    replies: draft.replies ?? {},
     comment: draft.comment ?? "",
     flag: draft.flag ?? "",
     spans: draft.spans ?? [],
@@ -92,6 +97,7 @@ export function draftOf(work: Work) {
     scores: Object.fromEntries(Object.entries(work.scores).map(([name, scores]) => [name, { ...scores }])),
     both_bad: work.bothBad,
     correction: work.correction,
+    replies: { ...work.replies },
     comment: work.comment || null,
     flag: work.flag.trim() || null,
     spans: work.spans,

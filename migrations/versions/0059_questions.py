@@ -1,0 +1,36 @@
+"""campaigns ask questions of their own, and answers keep the tokens of their prompts and their seconds
+
+Revision: 0059, after 0058.
+"""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from alembic import op
+from sqlalchemy.dialects import postgresql
+
+revision = "0059"
+down_revision = "0058"
+branch_labels = None
+depends_on = None
+
+_NEW = {
+    "ranking_tasks": ("replies",),
+    "ranking_decisions": ("replies",),
+    "evaluation_responses": ("prompt_tokens", "seconds"),
+}
+
+
+def upgrade() -> None:
+    none = sa.text("'[]'::jsonb")
+    op.add_column("ranking_campaigns", sa.Column("questions", postgresql.JSONB(), server_default=none, nullable=False))
+    for table, columns in _NEW.items():
+        for column in columns:
+            op.add_column(table, sa.Column(column, postgresql.JSONB(), nullable=True))
+
+
+def downgrade() -> None:
+    op.drop_column("ranking_campaigns", "questions")
+    for table, columns in _NEW.items():
+        for column in columns:
+            op.drop_column(table, column)
