@@ -128,9 +128,9 @@ class Entrant(Base):
 class Response(Base):
     """One answer, all its turns. `finished`: the model ended that turn, the token limit did not; None: unknown.
     `log_ratio`: log pi of the answer less that by the evaluation's `kl_to`, in nats, where it was computed. `log_prob`:
-    that by `kl_to` alone, at temperature 1, of `log_prob_tokens` tokens, the end tokens among them. `prompt_tokens`: of
-    what the model was given for each turn, and `seconds`: from request to answer of each turn, where they were
-    recorded."""
+    that by `kl_to` alone, at temperature 1, of `log_prob_tokens` tokens, the end tokens among them. `prompts`: the
+    texts that the model was given for each turn, with special tokens; `prompt_tokens`: of these; `seconds`: from
+    request to answer of each turn, of endpoints. None where they were not recorded."""
 
     __tablename__ = "evaluation_responses"
 
@@ -145,6 +145,7 @@ class Response(Base):
     log_ratio: Mapped[float | None]
     log_prob: Mapped[float | None]
     log_prob_tokens: Mapped[int | None]
+    prompts: Mapped[list[str] | None] = mapped_column(JSONB(none_as_null=True))
     prompt_tokens: Mapped[list[int] | None] = mapped_column(JSONB(none_as_null=True))
     seconds: Mapped[list[float] | None] = mapped_column(JSONB(none_as_null=True))
 

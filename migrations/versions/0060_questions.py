@@ -1,6 +1,7 @@
-"""campaigns ask questions of their own, and answers keep the tokens of their prompts and their seconds
+"""campaigns ask questions of their own, and answers keep their prompts as the model was given
+them
 
-Revision: 0059, after 0058.
+Revision: 0060, after 0059.
 """
 
 from __future__ import annotations
@@ -9,15 +10,15 @@ import sqlalchemy as sa
 from alembic import op
 from sqlalchemy.dialects import postgresql
 
-revision = "0059"
-down_revision = "0058"
+revision = "0060"
+down_revision = "0059"
 branch_labels = None
 depends_on = None
 
 _NEW = {
     "ranking_tasks": ("replies",),
     "ranking_decisions": ("replies",),
-    "evaluation_responses": ("prompt_tokens", "seconds"),
+    "evaluation_responses": ("prompts", "prompt_tokens", "seconds"),
 }
 
 
