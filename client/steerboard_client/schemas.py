@@ -3606,10 +3606,13 @@ class RecipeCheck(Schema):
 
 class RecipeFault(Schema):
     """
-    `field`: the dotted path of what is wrong, such as `stages.sft.lr`; empty for the recipe as a whole.
+    `field`: the dotted path of what is wrong, such as `stages.sft.lr`; empty for the recipe as a whole. `line` and
+    `column`: its place in the recipe's text, from 1; null for an override.
     """
 
+    column: int | None = None
     field: str
+    line: int | None = None
     location: str
     message: str
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import pytest
 from dashboard_world import RECIPE, World, instructions
+from page_checks import faults_of, told
 from page_fields import choose
 from playwright.sync_api import Locator, Page, Route, expect
 
@@ -60,6 +61,46 @@ def test_a_fault_in_the_yaml_is_named_beside_the_stages(form: Page) -> None:
     expect(form.get_by_role("alert")).to_contain_text("not valid YAML")
     yaml.fill(RECIPE)
     expect(form.get_by_role("button", name="Launch", exact=True)).to_be_enabled()
+
+
+def test_a_fault_leads_to_its_line_which_is_marked(form: Page) -> None:
+    form.get_by_role("tab", name="YAML").click()
+    yaml = form.get_by_label("The recipe as YAML")
+    yaml.fill("# one more line\n" + RECIPE.replace("size: 120", "size: many"))
+    form.get_by_role("tab", name="Stages").click()
+    form.get_by_role("alert").get_by_role("button", name=re.compile("^stages.mixture.size")).click()
+    expect(yaml).to_be_focused()
+    expect(form.locator(".cm-lintRange-error")).to_have_text("size: many")
+    expect(form.locator(".cm-lint-marker-error")).to_have_count(1)
+    faults = faults_of(form, "recipe-yaml")
+    assert not faults, told(faults)
+    # What is typed comes to where the fault is.
+    form.keyboard.type("batch")
+    expect(form.locator(".cm-activeLine")).to_contain_text("batchsize: many")
+    form.keyboard.press("Control+z")
+    expect(yaml).not_to_contain_text("batchsize")
+    yaml.fill("name: x\nstages: [")
+    form.get_by_role("alert").get_by_role("button", name=re.compile("^line [12]$")).click()
+    expect(form.locator(".cm-lintRange-error")).to_be_visible()
+
+
+def test_the_editor_of_a_recipe_lets_the_keyboard_go(form: Page) -> None:
+    form.get_by_role("tab", name="YAML").click()
+    yaml = form.get_by_label("The recipe as YAML")
+    yaml.fill("name: x")
+    form.keyboard.press("Tab")
+    expect(yaml).to_be_focused()
+    form.keyboard.press("Escape")
+    form.keyboard.press("Tab")
+    expect(yaml).not_to_be_focused()
+    assert "Escape" in yaml.evaluate(
+        "field => document.getElementById(field.getAttribute('aria-describedby')).innerText"
+    )
+    yaml.focus()
+    form.keyboard.press("Control+f")
+    expect(form.get_by_role("textbox", name="Find")).to_be_focused()
+    faults = faults_of(form, "recipe-yaml-search")
+    assert not faults, told(faults)
 
 
 @pytest.mark.long

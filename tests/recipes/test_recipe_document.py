@@ -72,13 +72,14 @@ def test_every_integer_is_read_back(value: int) -> None:
     assert parse_value(str(value)) == value
 
 
-def test_every_key_and_item_knows_its_line() -> None:
+def test_every_key_and_item_knows_its_line_and_column() -> None:
     text = "name: x\nstages:\n  a:\n    run: mix\n    parts:\n      - data: b\n      - {data: c, share: 0.5}\n"
     file = parse(text)
-    assert file.at("name").place == Place(line=1)
-    assert file.at("stages", "a", "run").place == Place(line=4)
-    assert file.at("stages", "a", "parts", 0, "data").place == Place(line=6)
-    assert file.at("stages", "a", "parts", 1, "share").place == Place(line=7)
+    assert file.at("name").place == Place(line=1, column=1)
+    assert file.at("stages", "a", "run").place == Place(line=4, column=5)
+    assert file.at("stages", "a", "parts", 0, "data").place == Place(line=6, column=9)
+    assert file.at("stages", "a", "parts", 1).place == Place(line=7, column=9)
+    assert file.at("stages", "a", "parts", 1, "share").place == Place(line=7, column=19)
     nothing = ("stages", "a", "parts", 1, "nothing")
     assert Recipe.read(text).location(nothing) == "stages.a.parts.1.nothing (line 7)"
 
@@ -88,8 +89,8 @@ def test_a_change_gives_another_value_and_leaves_the_first_as_it_was() -> None:
     items = file.at("a").items
     changed = file.put(("a",), Node.sequence([items[0], items[2]], file.at("a").place))
     assert changed.value == {"a": [{"x": 1}, {"x": 3}], "b": 1}
-    assert changed.at("a", 1, "x").place == Place(line=4)
-    assert changed.at("b").place == Place(line=5)
+    assert changed.at("a", 1, "x").place == Place(line=4, column=5)
+    assert changed.at("b").place == Place(line=5, column=1)
     set_here = changed.put(("a", 1, "y"), Node(5, Place(override="a.1.y=5")))
     assert set_here.value == {"a": [{"x": 1}, {"x": 3, "y": 5}], "b": 1}
     assert [str(node.place) for node in set_here.trail(("a", 1, "y", "z"))] == [

@@ -79,6 +79,16 @@ def test_a_draft_shows_the_stages_beside_an_input_or_a_line_that_is_wrong(shelf:
         read_recipe("name: x", [], shelf)
 
 
+def test_a_fault_names_the_line_and_the_column_of_its_key(shelf: Catalogue) -> None:
+    text = CONTRACT.replace("lr: 9.0e-6", "lr: slow")
+    slow, typed = draft(shelf, text, "sft.lr=fast").faults
+    lines = text.splitlines()
+    at = next(number for number, line in enumerate(lines) if "lr: slow" in line)
+    assert (slow.line, slow.column) == (at + 1, lines[at].index("lr: slow") + 1)
+    # An override is no part of the text.
+    assert (typed.field, typed.line, typed.column) == ("stages.sft.lr", None, None)
+
+
 @given(typed=st.text(max_size=20))
 def test_whatever_is_typed_into_a_field_its_stages_stay(typed: str) -> None:
     drafted = draft(Shelf(), CONTRACT, f"sft.lr={typed}")

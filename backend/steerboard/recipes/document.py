@@ -104,7 +104,7 @@ class _BoundedLoader(CoreLoader):
 
 
 def _built(root: yaml.Node | None, faults: Faults, budget: Budget) -> Node:
-    return Node(None, Place(line=1)) if root is None else _Builder(faults, budget).build(root, ())
+    return Node(None, Place(1, 1)) if root is None else _Builder(faults, budget).build(root, ())
 
 
 class _Builder:
@@ -116,9 +116,9 @@ class _Builder:
         self._size = Size()
         self._open: list[yaml.Node] = []
 
-    def build(self, node: yaml.Node, path: Path, line_of_key: int | None = None) -> Node:
+    def build(self, node: yaml.Node, path: Path, of_key: Place | None = None) -> Node:
         line = node.start_mark.line + 1
-        place = Place(line=line_of_key or line)
+        place = of_key or Place(line, node.start_mark.column + 1)
         self._budget.check()
         self._size += Size(1, len(node.value) if isinstance(node, yaml.ScalarNode) else 0)
         refuse_large(f"line {line}", self._size, " once its aliases are expanded")
@@ -157,7 +157,7 @@ class _Builder:
             if key == "<<":
                 self._fault((*path, key), line, "merge keys are not supported; write the fields out")
                 continue
-            yield key, self.build(value_node, (*path, key), line)
+            yield key, self.build(value_node, (*path, key), Place(line, key_node.start_mark.column + 1))
 
     def _fault(self, path: Path, line: int, message: str) -> None:
         self._faults.add(f"{dotted(path) or 'recipe'} (line {line})", message, line, field=dotted(path))

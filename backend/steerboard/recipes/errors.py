@@ -31,12 +31,13 @@ class UnknownRecipe(BadInput):
 @dataclass(frozen=True)
 class Fault:
     """`field`: the dotted path of what is wrong (`stages.sft.lr`), empty for the recipe as a whole. `location` adds the
-    line or the override that it comes from."""
+    line or the override that it comes from. `line` and `column` are those of the file, from 1."""
 
     field: str
     location: str
     message: str
     line: int | None = None
+    column: int | None = None
 
 
 class Faults:
@@ -55,6 +56,7 @@ class Faults:
         message: str,
         line: int | None = None,
         *,
+        column: int | None = None,
         field: str = "",
         derived: bool = False,
         code: str | None = None,
@@ -72,7 +74,7 @@ class Faults:
         self._known.add(identity)
         self._codes.add(code)
         location, message = _shortened(location), _shortened(message)
-        fault = Fault(field, location, message, line)
+        fault = Fault(field, location, message, line, column)
         if derived:
             self._derived.append(fault)
         else:

@@ -15,9 +15,10 @@ def dotted(path: Path) -> str:
 
 @dataclass(frozen=True)
 class Place:
-    """The place that a value comes from: a line of the file (from 1), or the override that set it."""
+    """The place that a value comes from: a line and a column of the file (from 1), or the override that set it."""
 
     line: int | None = None
+    column: int | None = None
     override: str | None = None
 
     def __str__(self) -> str:

@@ -190,7 +190,14 @@ class Recipe:
         written = path if stage is None else (*stage.origin, *path[2:])
         of = f"{dotted(written)} ({place})" if written != path else None
         faults.add(
-            self.location(path), message, place.line, field=dotted(field or path), derived=derived, code=code, of=of
+            self.location(path),
+            message,
+            place.line,
+            column=place.column,
+            field=dotted(field or path),
+            derived=derived,
+            code=code,
+            of=of,
         )
 
     def invalid(

@@ -179,11 +179,14 @@ class StagesRowCheck(BaseModel):
 
 
 class RecipeFault(BaseModel):
-    """`field`: the dotted path of what is wrong, such as `stages.sft.lr`; empty for the recipe as a whole."""
+    """`field`: the dotted path of what is wrong, such as `stages.sft.lr`; empty for the recipe as a whole. `line` and
+    `column`: its place in the recipe's text, from 1; null for an override."""
 
     field: str
     location: str
     message: str
+    line: int | None = None
+    column: int | None = None
 
 
 class DraftOut(BaseModel):
@@ -211,7 +214,13 @@ class DraftOut(BaseModel):
             for name in reading.order
         ]
         faults = [
-            RecipeFault(field=fault.field, location=fault.location, message=fault.message)
+            RecipeFault(
+                field=fault.field,
+                location=fault.location,
+                message=fault.message,
+                line=fault.line,
+                column=fault.column,
+            )
             for fault in reading.faults.ordered()
         ]
         return cls(stages=stages, notes=reading.notes, faults=faults)

@@ -4,6 +4,14 @@ import type { components, paths } from "./schema";
 
 export type Schemas = components["schemas"];
 
+/** One thing that is wrong, and where. `line` and `column` of a text that was sent, from 1. */
+export interface FaultPlace {
+  location: string;
+  message: string;
+  line?: number | null;
+  column?: number | null;
+}
+
 /** A failed request: the API's problem document, or why there was no answer. */
 export class Problem extends Error {
   constructor(
@@ -12,7 +20,7 @@ export class Problem extends Error {
     readonly title: string,
     detail: string,
     readonly hint: string | null = null,
-    readonly places: { location: string; message: string }[] = [],
+    readonly places: FaultPlace[] = [],
     /** What else the problem document has, such as where in a filter the mistake is. */
     readonly more: Record<string, unknown> = {},
   ) {
@@ -38,7 +46,7 @@ export class Problem extends Error {
         body.title ?? `Status ${response.status}`,
         body.detail ?? "",
         body.hint ?? null,
-        (body.errors as { location: string; message: string }[] | undefined) ?? [],
+        (body.errors as FaultPlace[] | undefined) ?? [],
         body,
       );
     } catch {

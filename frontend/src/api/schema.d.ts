@@ -13337,11 +13337,16 @@ export interface components {
         };
         /**
          * RecipeFault
-         * @description `field`: the dotted path of what is wrong, such as `stages.sft.lr`; empty for the recipe as a whole.
+         * @description `field`: the dotted path of what is wrong, such as `stages.sft.lr`; empty for the recipe as a whole. `line` and
+         *     `column`: its place in the recipe's text, from 1; null for an override.
          */
         RecipeFault: {
+            /** Column */
+            column?: number | null;
             /** Field */
             field: string;
+            /** Line */
+            line?: number | null;
             /** Location */
             location: string;
             /** Message */

@@ -1,12 +1,33 @@
-import { Alert, Box, Button, Center, Code, Group, List, Skeleton, Stack, Text, Title } from "@mantine/core";
+import {
+  Alert,
+  Anchor,
+  Box,
+  Button,
+  Center,
+  Code,
+  Group,
+  List,
+  Skeleton,
+  Stack,
+  Text,
+  Title,
+} from "@mantine/core";
 import { IconAlertTriangle } from "@tabler/icons-react";
 import type { ReactNode } from "react";
-import { Problem } from "../api/client";
+import { type FaultPlace, Problem } from "../api/client";
 import { Page } from "./Page";
 import { WithCode } from "./text/WithCode";
 
-/** What went wrong, where, and the next step. */
-export function Failure({ error, retry }: { error: Error; retry?: () => void }) {
+/** What went wrong, where, and the next step. `wayTo` gives what leads to a place, where something does. */
+export function Failure({
+  error,
+  retry,
+  wayTo,
+}: {
+  error: Error;
+  retry?: () => void;
+  wayTo?: (place: FaultPlace) => (() => void) | null;
+}) {
   const problem = error instanceof Problem ? error : null;
   // What is not there will not be there on a second try either.
   const again = problem?.status === 404 ? undefined : retry;
@@ -30,7 +51,7 @@ export function Failure({ error, retry }: { error: Error; retry?: () => void }) 
           <List size="sm">
             {problem.places.slice(0, 20).map((place, at) => (
               <List.Item key={at}>
-                <Code>{place.location}</Code> <WithCode text={place.message} />
+                <Location text={place.location} go={wayTo?.(place)} /> <WithCode text={place.message} />
               </List.Item>
             ))}
           </List>
@@ -49,6 +70,17 @@ export function Failure({ error, retry }: { error: Error; retry?: () => void }) 
         </Group>
       </Stack>
     </Alert>
+  );
+}
+
+function Location({ text, go }: { text: string; go?: (() => void) | null }) {
+  const code = <Code>{text}</Code>;
+  return go ? (
+    <Anchor component="button" type="button" underline="always" onClick={go}>
+      {code}
+    </Anchor>
+  ) : (
+    code
   );
 }
 

@@ -1,34 +1,27 @@
-import {
-  Alert,
-  Button,
-  Card,
-  Group,
-  SimpleGrid,
-  Stack,
-  Switch,
-  Tabs,
-  Text,
-  Textarea,
-  Title,
-} from "@mantine/core";
+import { Alert, Button, Card, Group, SimpleGrid, Stack, Switch, Tabs, Text, Title } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
-import { useMemo, useState } from "react";
-import { everything, Problem, type Schemas } from "../../api/client";
+import { lazy, Suspense, useMemo, useState } from "react";
+import { everything, type FaultPlace, Problem, type Schemas } from "../../api/client";
 import { launchPipeline } from "../../api/runs/pipelines";
 import { recipeDraftQuery, recipeTextQuery, stageRowChecksQuery } from "../../api/runs/recipes";
 import { ActionBar } from "../../shared/ActionBar";
-import { Failure } from "../../shared/Feedback";
+import { Failure, Loading } from "../../shared/Feedback";
 import { listed } from "../../shared/format/format";
 import { RunWarnings } from "../../shared/RunWarnings";
 import { faultOf } from "./recipeFaults";
 import { LostSettings, StageFields } from "./StageFields";
 import { refusedStages, someOf, StageRowChecks } from "./StageRowChecks";
 import { ThingSelect } from "./ThingSelect";
+import { placeOf, type TextPlace } from "./yaml/faultPlaces";
+
+const YamlEditor = lazy(() => import("./yaml/YamlEditor").then((module) => ({ default: module.YamlEditor })));
 
 type Recipe = Schemas["RecipeOut"];
 type Draft = Schemas["DraftOut"];
+
+const NONE: Draft["faults"] = [];
 
 const warningsOf = (stage: Draft["stages"][number]) =>
   (stage.warnings ?? []).map((one) => ({ ...one, message: `${stage.name}: ${one.message}` }));
@@ -49,6 +42,11 @@ export function RecipeForm({
   // What differs from the recipe, as `--set` names it: `base`, `sft.lr`.
   const [texts, setTexts] = useState(() => byName(overrides));
   const [reuse, setReuse] = useState(true);
+  const [tab, setTab] = useState<string | null>("stages");
+  const [target, setTarget] = useState<TextPlace | null>(null);
+  // The editor comes with its tab, and stays with what can be undone in it.
+  const [opened, setOpened] = useState(false);
+  if (tab === "yaml" && !opened) setOpened(true);
   const client = useQueryClient();
   const navigate = useNavigate();
 
@@ -80,7 +78,8 @@ export function RecipeForm({
   });
   const change = (name: string, value: string) => setTexts((before) => ({ ...before, [name]: value }));
   const unread = read.error ?? check.error;
-  const faults = draft && !unread && !missing.length ? draft.faults : [];
+  const faults = draft && !unread && !missing.length ? draft.faults : NONE;
+  const places = unread instanceof Problem ? unread.places : faults;
   const wrong = Object.keys(texts).filter((name) => texts[name] && faultOf(faults, name));
   const stages = draft?.stages ?? [];
   const startable =
@@ -94,6 +93,16 @@ export function RecipeForm({
   );
   // Faults in typed fields are shown at the field.
   const others = faults.filter((fault) => !wrong.some((name) => faultOf([fault], name)));
+  const wayTo = (fault: FaultPlace) => {
+    const place = placeOf(fault);
+    return (
+      place &&
+      (() => {
+        setTab("yaml");
+        setTarget({ ...place });
+      })
+    );
+  };
 
   return (
     <Stack gap="lg">
@@ -135,7 +144,7 @@ export function RecipeForm({
           </SimpleGrid>
         </Card>
       )}
-      <Tabs defaultValue="stages">
+      <Tabs value={tab} onChange={setTab}>
         <Tabs.List>
           <Tabs.Tab value="stages">Stages</Tabs.Tab>
           <Tabs.Tab value="yaml">YAML</Tabs.Tab>
@@ -154,22 +163,24 @@ export function RecipeForm({
           )}
         </Tabs.Panel>
         <Tabs.Panel value="yaml" pt="md">
-          <Textarea
-            aria-label="The recipe as YAML"
-            value={text}
-            onChange={(event) => setText(event.currentTarget.value)}
-            autosize
-            minRows={12}
-            maxRows={32}
-            spellCheck={false}
-            styles={{ input: { fontFamily: "var(--mantine-font-family-monospace)", fontSize: 13 } }}
-          />
+          {opened && (
+            <Suspense fallback={<Loading rows={8} />}>
+              <YamlEditor
+                label="The recipe as YAML"
+                value={text}
+                faults={places}
+                target={target}
+                onChange={setText}
+              />
+            </Suspense>
+          )}
         </Tabs.Panel>
       </Tabs>
       <LostSettings names={lost} faults={faults} texts={texts} onChange={change} />
-      {unread && <Failure error={unread} />}
+      {unread && <Failure error={unread} wayTo={wayTo} />}
       {others.length > 0 && (
         <Failure
+          wayTo={wayTo}
           error={
             new Problem(
               422,

@@ -61,7 +61,7 @@ describe("a model's Markdown", () => {
     "<!-- a -->",
   ])("shows %j as text", (text) => expect(html(text)).not.toMatch(/<(?!\/?p>)/));
 
-  it("links what is of the web only, and tells it nothing", () => {
+  it("links addresses of the web only, which learn nothing of the page", () => {
     const link = (address: string, text: string) =>
       `<p><a href="${address}" target="_blank" rel="noopener noreferrer nofollow" title="${address}">${text}</a></p>`;
     expect(html("[a](https://x.org/)")).toBe(link("https://x.org/", "a"));
@@ -77,7 +77,7 @@ describe("a model's Markdown", () => {
     expect(html("[a][b]\n\n[b]: vbscript:x")).toBe("<p>a (vbscript:x)</p>");
   });
 
-  it("loads no picture, and says what it is of and where", () => {
+  it("loads no picture, and shows its description and address", () => {
     expect(html("![A cat](https://x.org/p.png)")).toBe("<p>A cat (https://x.org/p.png)</p>");
     expect(html("![A cat][p]\n\n[p]: https://x.org/p.png")).toBe("<p>A cat (https://x.org/p.png)</p>");
   });

@@ -65,7 +65,7 @@ interface Node {
   children?: Node[];
 }
 
-// Nobody writes deeper, and what walks through a deeper text has no stack left.
+// No model writes deeper, and what walks through a deeper text has no stack left.
 const DEEPEST = 60;
 
 function spread(node: Node, depth: number) {
@@ -92,7 +92,7 @@ function renderedOf(text: string): ReactElement | null {
       children: text,
       remarkPlugins: PLUGINS,
       components: COMPONENTS,
-      // The components decide what becomes of an address.
+      // The components decide which addresses are linked.
       urlTransform: (address) => address,
     });
   } catch (error) {
