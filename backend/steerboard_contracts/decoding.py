@@ -38,9 +38,10 @@ class Decoding(Config):
 
     temperature: Annotated[NonNegative, Field(description="Sampling temperature; 0 is greedy.")] = 0.0
     top_p: Annotated[
-        Finite, Field(gt=0, le=1, description="Sample from the likeliest tokens with this total probability.")
+        Finite,
+        Field(gt=0, le=1, description="Nucleus sampling: from the likeliest tokens with this total probability."),
     ] = 1.0
-    top_k: Annotated[int, Field(ge=0, description="Sample from this many of the likeliest tokens; 0: from all.")] = 0
+    top_k: Annotated[int, Field(ge=0, description="Likeliest tokens that are sampled from; 0: all.")] = 0
     n: Annotated[int, Field(ge=1, le=256, description="Answers for each prompt.")] = 1
     max_new_tokens: Annotated[
         Count | None, Field(description="Tokens of an answer; by default 256, or half of a smaller model's window.")

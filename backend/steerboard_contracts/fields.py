@@ -44,7 +44,7 @@ Positive = Annotated[Finite, Field(gt=0)]
 RequestsPerMinute = Annotated[Finite, Field(ge=0.01, le=1_000_000)]
 NonNegative = Annotated[Finite, Field(ge=0)]
 Count = Annotated[int, Field(ge=1)]
-LearningRate = Annotated[Positive, Field(le=1, description="Peak learning rate.")]
+LearningRate = Annotated[Positive, Field(le=1, description="Learning rate at its peak.")]
 
 # How work is cut up, kept, paid and spread over devices: fields that change no result by more than rounding, so that a
 # run may continue with other values.

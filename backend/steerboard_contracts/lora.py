@@ -29,7 +29,8 @@ class LoraConfig(Config):
     alpha: Annotated[
         Positive,
         Field(
-            description="The update is multiplied with alpha / rank, with rslora alpha / sqrt(rank).",
+            description="Weight of the adapters: their update is multiplied with alpha / rank, with rslora "
+            "alpha / sqrt(rank).",
             json_schema_extra=_GUIDE,
         ),
     ] = 32.0

@@ -26,14 +26,15 @@ Reduction = Annotated[
 Beta = Annotated[
     Positive | None,
     Field(
-        description="The larger, the nearer to the reference. By default 0.1 for sums of log-probs, 5 for means.",
+        description="Strength of the pull to the reference. By default 0.1 for sums of log-probs, 5 for means.",
         json_schema_extra={"source": "0.1: arXiv 2305.18290, Appendix B; 5: arXiv 2411.15124 (Tulu 3)"},
     ),
 ]
 SftWeight = Annotated[
     NonNegative,
     Field(
-        description="Weight of the chosen responses' negative log-likelihood, a mean over a response's tokens.",
+        description="Supervised fine-tuning's weight: that of the chosen responses' negative log-likelihood, a mean "
+        "over a response's tokens.",
         json_schema_extra={"source": "arXiv 2404.19733 (RPO): 1; 0, which leaves it out, is arXiv 2305.18290"},
     ),
 ]
@@ -69,7 +70,7 @@ class PairConfig(TrainingConfig):
 class ReferencedPairConfig(PairConfig):
     """The config of methods that compare the policy with a reference, by log-ratios of whole responses."""
 
-    lr: Annotated[Positive, Field(le=1, description="Peak learning rate.", json_schema_extra=WORKFLOW)] = 5e-7
+    lr: Annotated[Positive, Field(le=1, description="Learning rate at its peak.", json_schema_extra=WORKFLOW)] = 5e-7
     reduction: Reduction = "sum"
     sft_weight: SftWeight = 0.0
 

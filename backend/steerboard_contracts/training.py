@@ -50,9 +50,13 @@ class TrainingConfig(Config):
     min_lr_ratio: Annotated[
         Finite, Field(ge=0, le=1, description="Learning rate at the end of the cosine, as a share of the peak.")
     ] = 0.0
-    weight_decay: Annotated[NonNegative, Field(description="AdamW's; norms and biases are not decayed.")] = 0.0
-    adam_beta1: Annotated[Finite, Field(ge=0, lt=1, description="AdamW's decay of the gradient's mean.")] = 0.9
-    adam_beta2: Annotated[Finite, Field(ge=0, lt=1, description="AdamW's decay of the squared gradient's mean.")] = 0.95
+    weight_decay: Annotated[
+        NonNegative, Field(description="Decay of the weights by AdamW; norms and biases are not decayed.")
+    ] = 0.0
+    adam_beta1: Annotated[Finite, Field(ge=0, lt=1, description="Decay of the gradient's mean in AdamW.")] = 0.9
+    adam_beta2: Annotated[Finite, Field(ge=0, lt=1, description="Decay of the squared gradient's mean in AdamW.")] = (
+        0.95
+    )
     max_grad_norm: Annotated[Positive, Field(description="Longer gradients are scaled down to this norm.")] = 1.0
     max_length: Annotated[
         Count | None, Field(description="Maximum tokens of a sequence; the model's own by default.")
@@ -94,7 +98,7 @@ class TrainingConfig(Config):
     ] = "none"
     lora: Annotated[
         LoraConfig | None,
-        Field(description="Learn low-rank adapters (and a reward model's head) only, instead of all weights."),
+        Field(description="Low-rank adapters (and a reward model's head) are learned, instead of all weights."),
     ] = None
     router_aux_loss: Annotated[
         NonNegative | None,

@@ -1022,16 +1022,10 @@ class Decoding(Schema):
         Field(description="Texts that end an answer, and are not part of it."),
     ] = []
     temperature: Annotated[float, Field(description="Sampling temperature; 0 is greedy.")] = 0.0
-    top_k: Annotated[
-        int,
-        Field(
-            description="Sample from this many of the likeliest tokens; 0: from all.",
-            ge=0,
-        ),
-    ] = 0
+    top_k: Annotated[int, Field(description="Likeliest tokens that are sampled from; 0: all.", ge=0)] = 0
     top_p: Annotated[
         float,
-        Field(description="Sample from the likeliest tokens with this total probability."),
+        Field(description="Nucleus sampling: from the likeliest tokens with this total probability."),
     ] = 1.0
 
 
@@ -2264,7 +2258,9 @@ class LoraConfig(Schema):
     )
     alpha: Annotated[
         float,
-        Field(description="The update is multiplied with alpha / rank, with rslora alpha / sqrt(rank)."),
+        Field(
+            description="Weight of the adapters: their update is multiplied with alpha / rank, with rslora alpha / sqrt(rank)."
+        ),
     ] = 32.0
     dora: Annotated[
         bool,

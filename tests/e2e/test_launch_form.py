@@ -199,7 +199,7 @@ def test_an_endpoint_is_chosen_where_the_model_is_and_a_clone_has_it_again(page:
     # The suite has tasks that an endpoint cannot be asked.
     expect(page.get_by_role("alert")).to_contain_text("compare log-probs of given answers")
     expect(launch).to_be_disabled()
-    page.get_by_role("button", name=re.compile("All other settings")).click()
+    page.get_by_role("button", name=re.compile("^Devices and precision")).click()
     expect(page.get_by_label("vllm.max_model_len")).to_be_visible()
     expect(page.get_by_role("textbox", name="endpoint", exact=True)).to_have_count(0)
     body = {"config": {"run": "academic", "tasks": ["gsm8k"]}, "inputs": {"model": "served"}, "pool": "nobody"}
@@ -284,6 +284,29 @@ def test_a_press_counts_while_the_recipe_is_read(form: Page, window: tuple[int, 
     expect(form.get_by_role("heading", name=re.compile("^pressed-"))).to_be_visible()
 
 
+def test_settings_are_found_by_name_or_description_and_counted_by_topic(page: Page, world: World) -> None:
+    page.goto("/p/default/launch/sft")
+    box = page.get_by_role("searchbox", name="Find a setting")
+    box.fill("squared gradient")
+    beta = page.get_by_role("textbox", name="adam_beta2", exact=True)
+    expect(beta).to_be_visible()
+    expect(page.get_by_role("textbox", name="lr", exact=True)).to_have_count(0)
+    beta.fill("none")
+    faults = faults_of(page, "settings-found")
+    assert not faults, told(faults)
+    box.fill("no such setting")
+    expect(page.get_by_text("No setting has these words")).to_be_visible()
+    box.fill("")
+    optimiser = page.get_by_role("button", name=re.compile("^Optimiser"))
+    expect(optimiser).to_have_attribute("aria-expanded", "false")
+    expect(optimiser).to_contain_text("1 changed")
+    expect(optimiser).to_contain_text("1 to correct")
+    optimiser.click()
+    expect(beta).to_have_value("none")
+    faults = faults_of(page, "settings-by-topic")
+    assert not faults, told(faults)
+
+
 def test_a_teacher_is_asked_for_next_to_the_student(page: Page, world: World) -> None:
     page.goto("/p/default/launch/distillation")
     main = page.get_by_role("main")
@@ -298,7 +321,8 @@ def test_a_teacher_is_asked_for_next_to_the_student(page: Page, world: World) ->
 
 def test_the_parts_of_a_policy_loss_are_fields_with_help_and_their_papers(page: Page, world: World) -> None:
     page.goto("/p/default/launch/gspo")
-    page.get_by_role("button", name=re.compile("All other settings")).click()
+    for topic in ("Loss", "Optimiser", "Off-policy correction"):
+        page.get_by_role("button", name=re.compile(f"^{topic}")).click()
     for name, default in (("clip_low", "3e-4"), ("clip_high", "4e-4"), ("minibatches", "4")):
         field = page.get_by_role("textbox", name=name, exact=True)
         expect(field).to_be_visible()

@@ -35,7 +35,7 @@ class GdpoConfig(GroupedConfig):
     kl_weight: Annotated[KlWeight, Field(json_schema_extra=GRPO)] = 0.04
     kl_in: Annotated[
         KlPlace,
-        Field(description="Whether the KL is subtracted from the reward or added to the loss; here only the latter."),
+        Field(description="Divergence (KL) is subtracted from the reward or added to the loss; here only the latter."),
     ] = "loss"
 
     @property

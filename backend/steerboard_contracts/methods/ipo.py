@@ -19,8 +19,8 @@ class IpoConfig(ReferencedPairConfig):
     tau: Annotated[
         Positive,
         Field(
-            description="The target difference of log-ratios is 1 / (2 tau). A value for sums does not suit means of "
-            "log-probs.",
+            description="Strength of the pull to the reference: the target difference of log-ratios is "
+            "1 / (2 tau). A value for sums does not suit means of log-probs.",
             json_schema_extra={"source": "arXiv 2310.12036: 0.1 to 1"},
         ),
     ] = 0.1

@@ -29,7 +29,7 @@ class KtoConfig(TrainingConfig):
     beta: Annotated[
         Positive | None,
         Field(
-            description="The larger, the nearer the policy stays to the reference. By default 0.1 for sums of "
+            description="Strength of the pull to the reference. By default 0.1 for sums of "
             "log-probs; means have no default.",
             json_schema_extra={"source": "0.1 for sums: arXiv 2402.01306, Section 4.2; no source has one for means"},
         ),

@@ -25,7 +25,7 @@ class OrpoConfig(PairConfig):
     sft_on: Annotated[
         Literal["response", "sequence"],
         Field(
-            description="What SFT learns of the chosen side: the response, or its prompt as well.",
+            description="Supervised fine-tuning learns this of the chosen side: the response, or its prompt as well.",
             json_schema_extra={
                 "source": "response: arXiv 2403.07691, Eq. 2; sequence: the code of its authors, and TRL"
             },

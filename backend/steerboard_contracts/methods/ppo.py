@@ -25,12 +25,14 @@ class PpoConfig(PolicyGradientConfig):
     """Section 5 of arXiv 1707.06347: the clipped policy gradient, with advantages of single tokens from a critic."""
 
     method: Annotated[Literal["ppo"], Field(description="The training method.")]
-    lr: Annotated[Positive, Field(le=1, description="Peak learning rate of the policy.", json_schema_extra=PAPER)] = (
-        5e-7
-    )
+    lr: Annotated[
+        Positive, Field(le=1, description="Learning rate of the policy at its peak.", json_schema_extra=PAPER)
+    ] = 5e-7
     critic_lr: Annotated[
         Positive,
-        Field(le=1, description="Peak learning rate of the critic, on the same schedule.", json_schema_extra=PAPER),
+        Field(
+            le=1, description="Learning rate of the critic at its peak, on the same schedule.", json_schema_extra=PAPER
+        ),
     ] = 9e-6
     batch: Annotated[Count, Field(description="Prompts answered at a time.", json_schema_extra=PAPER)] = 1024
     minibatches: Annotated[
@@ -43,8 +45,8 @@ class PpoConfig(PolicyGradientConfig):
         Field(
             ge=0,
             le=1,
-            description="1: an advantage is the reward minus what the critic expected; 0: only what the next token "
-            "changes of that.",
+            description="Generalised advantage estimation. 1: an advantage is the reward minus what the critic "
+            "expected; 0: only what the next token changes of that.",
             json_schema_extra=GAE,
         ),
     ] = 0.95

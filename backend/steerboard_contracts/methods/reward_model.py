@@ -24,7 +24,9 @@ class RewardModelConfig(TrainingConfig):
         Positive,
         Field(description="Passes over the training rows; may be a fraction.", json_schema_extra=PAPER),
     ] = 1.0
-    centre: Annotated[NonNegative, Field(description="lambda of (r_w + r_l)^2.")] = 0.0
+    centre: Annotated[NonNegative, Field(description="Weight that centres rewards on 0: lambda of (r_w + r_l)^2.")] = (
+        0.0
+    )
     use_margin: Annotated[bool, Field(description="Ask for a difference as large as the pair's margin.")] = False
     share_prompt: Annotated[bool, Field(description="Compute the prompt of a pair once.")] = True
     inspect_pairs: InspectPairs = 64

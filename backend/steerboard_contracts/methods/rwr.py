@@ -17,7 +17,10 @@ class RwrConfig(TrainingConfig):
     method: Annotated[Literal["rwr"], Field(description="The training method.")]
     beta: Annotated[
         Positive,
-        Field(description="Temperature of the weights; the larger, the nearer to SFT.", json_schema_extra=PAPER),
+        Field(
+            description="Temperature of the weights; the larger, the nearer to supervised fine-tuning.",
+            json_schema_extra=PAPER,
+        ),
     ] = 5.0
     self_normalised: Annotated[
         bool, Field(description="Divide by the sum of the batch's weights, so that only their ratios matter.")

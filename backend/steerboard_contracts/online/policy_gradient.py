@@ -60,7 +60,8 @@ class PolicyGradientConfig(EpisodicConfig):
     kl_estimator: Annotated[
         KlEstimator | None,
         Field(
-            description="k1 in the reward; in the loss k2, the default there, whose gradient is that of the KL, or k3.",
+            description="Divergence (KL) estimator: k1 in the reward; in the loss k2, the default there, whose "
+            "gradient is that of the KL, or k3.",
             json_schema_extra={"source": "k2: arXiv 2501.03262; k3: arXiv 2402.03300, Eq. 4"},
         ),
     ] = None
@@ -174,7 +175,9 @@ class PolicyGradientConfig(EpisodicConfig):
     ] = None
     kl_stop: Annotated[
         Positive | None,
-        Field(description="Sample again once the policy's KL per token from the one that sampled is above this."),
+        Field(
+            description="Divergence (KL) per token from the policy that sampled, above which answers are sampled again."
+        ),
     ] = None
     drop_equal: Annotated[
         bool,
@@ -195,15 +198,15 @@ class PolicyGradientConfig(EpisodicConfig):
     ptx_coefficient: Annotated[
         NonNegative,
         Field(
-            description="Weight of the negative log-likelihood of the dataset `pretraining`, which each update adds "
-            "to the loss of the rewards; 0 turns it off.",
+            description="Pretraining weight: that of the negative log-likelihood of the dataset `pretraining`, "
+            "which each update adds to the loss of the rewards; 0 turns it off.",
             json_schema_extra={"source": "arXiv 2203.02155, Eq. 2: 27.8"},
         ),
     ] = 0.0
     ptx_batch: Annotated[
         Count | None,
         Field(
-            description="Rows of `pretraining` in one update; by default as many as it has answers.",
+            description="Pretraining rows in one update; by default as many as it has answers.",
             json_schema_extra={"source": "arXiv 2203.02155, Appendix C.4: eight times as many as answers"},
         ),
     ] = None

@@ -17,9 +17,10 @@ Reducer = Literal["token", "sequence", "constant"]
 KlPlace = Literal["reward", "loss"]
 
 KlWeight = Annotated[
-    NonNegative, Field(description="Weight of the KL from the reference; 0 turns it off, and needs no reference.")
+    NonNegative,
+    Field(description="Divergence (KL) from the reference: its weight; 0 turns it off, and needs no reference."),
 ]
-KlIn = Annotated[KlPlace, Field(description="Whether the KL is subtracted from the reward or added to the loss.")]
+KlIn = Annotated[KlPlace, Field(description="Divergence (KL) is subtracted from the reward or added to the loss.")]
 RatioField = Annotated[
     Ratio,
     Field(

@@ -28,7 +28,7 @@ class BaseModelConfig(Config):
     hidden: Annotated[int, Field(ge=32, le=8192)] = 192
     layers: Annotated[int, Field(ge=1, le=128)] = 4
     heads: Count = 6
-    max_length: Annotated[int, Field(ge=64)] = 512
+    max_length: Annotated[int, Field(ge=64, json_schema_extra={"topic": "Model"})] = 512
     role: Annotated[ModelRole | None, Field(description="Role of the model; detected from its files by default.")] = (
         None
     )

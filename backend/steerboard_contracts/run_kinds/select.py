@@ -31,6 +31,7 @@ class SelectConfig(Config):
         Field(
             description="`best`: instructions with the best answer; `best_and_worst`: a preference pair; `all`: all "
             "answers, labelled with their score, for methods that weigh by it.",
+            json_schema_extra={"topic": "Selection"},
         ),
     ] = "best"
     weights: Annotated[

@@ -7319,13 +7319,13 @@ export interface components {
             temperature: number;
             /**
              * Top K
-             * @description Sample from this many of the likeliest tokens; 0: from all.
+             * @description Likeliest tokens that are sampled from; 0: all.
              * @default 0
              */
             top_k: number;
             /**
              * Top P
-             * @description Sample from the likeliest tokens with this total probability.
+             * @description Nucleus sampling: from the likeliest tokens with this total probability.
              * @default 1
              */
             top_p: number;
@@ -10568,7 +10568,7 @@ export interface components {
         LoraConfig: {
             /**
              * Alpha
-             * @description The update is multiplied with alpha / rank, with rslora alpha / sqrt(rank).
+             * @description Weight of the adapters: their update is multiplied with alpha / rank, with rslora alpha / sqrt(rank).
              * @default 32
              */
             alpha: number;

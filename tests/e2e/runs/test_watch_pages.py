@@ -87,7 +87,7 @@ def test_the_launch_form_sets_what_happens_when_the_reward_rises_while_a_judge_f
     world.wait(lambda: world.get(path)["state"] == "succeeded", "the model")
     model = world.get(path)["outputs"][0]["label"]
     page.goto(f"/p/default/launch/rloo?model={model}&data=things")
-    page.get_by_role("button", name=re.compile("^All other settings")).click()
+    page.get_by_role("button", name=re.compile("^Evaluation and checkpoints")).click()
     # Online runs have a rule of each kind, this one last.
     rule = page.get_by_role("group", name="health 6", exact=True)
     expect(rule.get_by_role("combobox", name="Kind of health 6")).to_have_value("reward_against_judge")

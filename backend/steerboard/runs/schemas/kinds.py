@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from steerboard_contracts.run_kinds import parts_of
 from steerboard_contracts.specs.method import MethodSpec, PreviewKind
 from steerboard_contracts.specs.run_kind import RunKindSpec
+from steerboard_contracts.topics import with_topics
 
 
 class SlotOut(BaseModel):
@@ -148,5 +149,5 @@ class RunKindOut(RunKindCard):
     def _fields(cls, kind: RunKindSpec) -> dict[str, Any]:
         return super()._fields(kind) | {
             "description": (kind.config.__doc__ or "").strip(),
-            "config_schema": kind.config.model_json_schema(),
+            "config_schema": with_topics(kind.config.model_json_schema()),
         }

@@ -1,15 +1,4 @@
-import {
-  Accordion,
-  Badge,
-  Button,
-  Card,
-  Group,
-  NumberInput,
-  SimpleGrid,
-  Text,
-  TextInput,
-  Title,
-} from "@mantine/core";
+import { Button, Card, NumberInput, SimpleGrid, Text, TextInput, Title } from "@mantine/core";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useMemo, useState } from "react";
@@ -21,12 +10,13 @@ import { listed } from "../../shared/format/format";
 import { asked, changed, textsOf } from "../../shared/forms/configValues";
 import { faultsIn } from "../../shared/forms/faults";
 import { type Field, fieldsOf } from "../../shared/forms/schemaFields";
+import { show } from "../../shared/forms/valueText";
 import { Page } from "../../shared/Page";
 import { WithCode } from "../../shared/text/WithCode";
-import { ConfigFields } from "./ConfigFields";
 import { ConfigPreview } from "./previews/ConfigPreview";
 import { Estimate, useEstimate } from "./Estimate";
 import { RowCheck } from "./RowCheck";
+import { SettingFields } from "./SettingFields";
 import { Inputs } from "./Inputs";
 import { asksEndpoints, ENDPOINT, keysOf, missingOf, MODEL } from "./inputSlots";
 
@@ -79,7 +69,7 @@ export function RunForm({
   });
   const change = (field: string, text: string) => setTexts((before) => ({ ...before, [field]: text }));
   const shown = asked(fields, texts);
-  // What the kind shows first, in its order; the rest is folded away.
+  // What the kind shows first, in its order; the rest is folded by topic.
   const place = (field: Field) => schema.form.indexOf(field.group ?? field.name);
   const main = shown
     .filter((field) => place(field) >= 0 || field.required)
@@ -92,7 +82,7 @@ export function RunForm({
       .flatMap((key) => (faults[`inputs.${key}`] ? [[key, faults[`inputs.${key}`]!]] : [])),
   );
   const toCorrect = [...Object.keys(inputFaults), ...shown.filter(isRefused).map((field) => field.name)];
-  const folded = rest.filter((field) => field.name in errors || isRefused(field));
+  const isChanged = ({ name, initial }: Field) => (texts[name] ?? show(initial)) !== show(initial);
   // What is shown at its field is not repeated as a place in the config.
   const places = Object.keys(faults).map((place) => place.replace(/^inputs\./, ""));
   const elsewhere = refused && !allAt(toCorrect, places) ? refused : null;
@@ -113,20 +103,16 @@ export function RunForm({
         <Title order={2} size="h5" mb="sm">
           Settings
         </Title>
-        <ConfigFields fields={main} texts={texts} errors={errors} faults={faults} onChange={change} />
-        <Accordion variant="contained" mt="lg">
-          <Accordion.Item value="rest">
-            <Accordion.Control>
-              <Group gap="xs">
-                All other settings ({rest.length})
-                {folded.length > 0 && <Badge color="red">{folded.length} to correct</Badge>}
-              </Group>
-            </Accordion.Control>
-            <Accordion.Panel>
-              <ConfigFields fields={rest} texts={texts} errors={errors} faults={faults} onChange={change} />
-            </Accordion.Panel>
-          </Accordion.Item>
-        </Accordion>
+        <SettingFields
+          main={main}
+          rest={rest}
+          isChanged={isChanged}
+          isWrong={(field) => field.name in errors || isRefused(field)}
+          texts={texts}
+          errors={errors}
+          faults={faults}
+          onChange={change}
+        />
       </Card>
       {schema.training?.preview && given.data && (
         <ConfigPreview

@@ -1,4 +1,4 @@
-import { Accordion, Badge, Group, SimpleGrid, TextInput } from "@mantine/core";
+import { SimpleGrid, TextInput } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useMemo, useState } from "react";
 import type { Schemas } from "../../api/client";
@@ -7,8 +7,8 @@ import { Loaded } from "../../shared/Feedback";
 import { asked, textsOf } from "../../shared/forms/configValues";
 import { type Field, fieldsOf } from "../../shared/forms/schemaFields";
 import { useProject } from "../../shared/links";
-import { ConfigFields } from "./ConfigFields";
 import { type Fault, faultOf } from "./recipeFaults";
+import { SettingFields } from "./SettingFields";
 import { setText, shownFirst, shownTexts } from "./stageTexts";
 
 type Stage = Schemas["PlannedStageOut"];
@@ -50,7 +50,6 @@ function Fields({ kind, stage, faults, typed, onChange }: Properties & { kind: S
   const main = first.flatMap((name) => shown.filter((field) => field.name === name));
   const rest = shown.filter((field) => !main.includes(field));
   const wrong = names.filter((name) => faultOf(faults, `${stage.name}.${name}`));
-  const folded = rest.filter(({ name }) => wrong.includes(name)).length;
   const errors = Object.fromEntries(
     wrong.map((name) => [name, faultOf(faults, `${stage.name}.${name}`)!.message]),
   );
@@ -62,7 +61,13 @@ function Fields({ kind, stage, faults, typed, onChange }: Properties & { kind: S
   const section = { texts, errors, onChange: change };
   return (
     <>
-      <ConfigFields fields={main.map(asGiven)} {...section} />
+      <SettingFields
+        main={main.map(asGiven)}
+        rest={rest.map(asGiven)}
+        isChanged={({ name }) => names.includes(name)}
+        isWrong={({ name }) => wrong.includes(name)}
+        {...section}
+      />
       {unknown.length > 0 && (
         <SimpleGrid cols={{ base: 1, xs: 2, md: 3 }} mt="md">
           {unknown.map((name) => (
@@ -75,21 +80,6 @@ function Fields({ kind, stage, faults, typed, onChange }: Properties & { kind: S
             />
           ))}
         </SimpleGrid>
-      )}
-      {rest.length > 0 && (
-        <Accordion variant="contained" mt="lg">
-          <Accordion.Item value="rest">
-            <Accordion.Control>
-              <Group gap="xs">
-                All other settings ({rest.length})
-                {folded > 0 && <Badge color="red">{folded} to correct</Badge>}
-              </Group>
-            </Accordion.Control>
-            <Accordion.Panel>
-              <ConfigFields fields={rest.map(asGiven)} {...section} />
-            </Accordion.Panel>
-          </Accordion.Item>
-        </Accordion>
       )}
     </>
   );

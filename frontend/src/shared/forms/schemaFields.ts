@@ -11,6 +11,8 @@ export interface Field {
   choices: string[];
   description: string;
   source: string;
+  /** What forms group it under; that of the field which holds it. */
+  topic?: string;
   minimum?: number;
   maximum?: number;
   /** The field that holds this one: `lora.rank` is in `lora`. */
@@ -43,6 +45,7 @@ interface Node {
   default?: unknown;
   description?: string;
   source?: string;
+  topic?: string;
   names?: "judge";
   minimum?: number;
   maximum?: number;
@@ -88,11 +91,15 @@ function fieldsIn(holder: Node, root: Node, group?: string): Field[] {
         maximum: bounds.maximum ?? bounds.exclusiveMaximum,
         ...(group ? { group } : {}),
         ...(node.names ? { names: node.names } : {}),
+        ...(node.topic ? { topic: node.topic } : {}),
       };
       const items = only?.type === "array" && only.items ? itemKinds(only.items, root) : undefined;
       if (items) return [{ ...field, type: "list" as const, items }];
       if (group || !only?.properties) return [field];
-      const inside = fieldsIn(only, root, name);
+      const inside = fieldsIn(only, root, name).map((one) => ({
+        ...one,
+        ...(node.topic && { topic: node.topic }),
+      }));
       const off = (node.default ?? null) === null;
       return nullable
         ? [{ ...field, type: "boolean" as const, initial: !off, optionalGroup: true }, ...inside]
