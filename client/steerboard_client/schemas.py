@@ -236,6 +236,15 @@ class AnswerProblem(Schema):
     title: str
 
 
+class AnswerReward(Schema):
+    """
+    The raw reward that a reward model gave.
+    """
+
+    source: str
+    value: float
+
+
 class Endpoint(RootModel[str]):
     root: Annotated[str, Field(max_length=300, min_length=1)]
 
@@ -5787,6 +5796,36 @@ class AnswerOut(Schema):
     waits_for: Annotated[str | None, Field(description="For people: what an open answer waits for.")]
 
 
+class AnswerTurn(Schema):
+    """
+    One turn of an answer. `messages`: what its prompt was made of; `prompt`: the text that the model was given, with
+    special tokens. `finished`: the model ended the turn, the token limit did not. `seconds`: from request to answer, of
+    endpoints. Null: it was not recorded.
+    """
+
+    answer: str
+    finished: bool | None
+    messages: list[CallMessage]
+    prompt: str | None
+    prompt_tokens: int | None
+    seconds: float | None
+    tokens: int | None
+
+
+class AnswerVerdict(Schema):
+    """
+    A verdict on the answer, and what its call took: tokens and seconds of the endpoint's answer, `cost` by the
+    prices of the judge that paid, and whether it was `cached`. Null without a call, and where it was not recorded.
+    """
+
+    cached: bool | None
+    completion_tokens: int | None
+    cost: float | None
+    prompt_tokens: int | None
+    seconds: float | None
+    verdict: ItemVerdict
+
+
 class ArenaEntrantIn(Schema):
     """
     A column of the playground; `name`: what it is called once a vote is given, by default model and score.
@@ -8302,6 +8341,29 @@ class AnswerGroup(Schema):
     row: int
     sampled: int
     tied: bool
+
+
+class AnswerTrace(Schema):
+    """
+    How an answer came about and what was said of it. `decoding`: as the entrant was asked, with the `temperature` of
+    the prompt's category; empty for imported answers, which have neither `seed` nor `engine`. `seed`: of the
+    evaluation, from which every answer's own follows. `more_verdicts`: there are more than fit here.
+    """
+
+    decoding: dict[str, Any]
+    endpoint: str | None
+    engine: str | None
+    entrant: str
+    model: str | None
+    more_verdicts: bool
+    position: int
+    rewards: list[AnswerReward]
+    sample: int
+    seed: int | None
+    source: Literal["model", "endpoint", "import"]
+    temperature: float | None
+    turns: list[AnswerTurn]
+    verdicts: list[AnswerVerdict]
 
 
 class AnswersImported(Schema):

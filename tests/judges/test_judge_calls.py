@@ -39,6 +39,18 @@ def test_a_verdict_leads_to_the_request_that_was_sent_and_its_answer(world: Judg
         assert details["repeated"] is None
 
 
+def test_the_trace_of_an_answer_has_the_calls_about_it(world: JudgeWorld) -> None:
+    world.evaluation(prompts=1)
+    world.judged("single", name="one", prompt_price=2.0, completion_price=8.0)
+    verdict, _ = world.verdicts("one")
+    details = call(world, "one", verdict)
+    trace = world.client.get(f"{PROJECT}/evaluations/e/items/0/answers/{verdict['a']}").raise_for_status().json()
+    (said,) = trace["verdicts"]
+    assert (said["verdict"]["id"], said["verdict"]["judge"]) == (verdict["id"], "one")
+    for name in ("prompt_tokens", "completion_tokens", "cost", "seconds", "cached"):
+        assert said[name] == details[name]
+
+
 def test_attempts_repeats_and_what_was_cached_are_told(world: JudgeWorld) -> None:
     world.evaluation(prompts=1, answer=lambda who, position, turn: "the same")
     refused = [503, 503]

@@ -1608,6 +1608,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/projects/{project}/evaluations/{evaluation}/items/{position}/answers/{entrant}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Answer Trace
+         * @description How an answer came about: the prompt as the model was given it, tokens, decoding and seed, how it ended; and the
+         *     rewards and verdicts on it, with what judges' calls took.
+         */
+        get: operations["get_answer_trace"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/projects/{project}/evaluations/{evaluation}/judges": {
         parameters: {
             query?: never;
@@ -5555,6 +5576,97 @@ export interface components {
             hint?: string | null;
             /** Title */
             title: string;
+        };
+        /**
+         * AnswerReward
+         * @description The raw reward that a reward model gave.
+         */
+        AnswerReward: {
+            /** Source */
+            source: string;
+            /** Value */
+            value: number;
+        };
+        /**
+         * AnswerTrace
+         * @description How an answer came about and what was said of it. `decoding`: as the entrant was asked, with the `temperature` of
+         *     the prompt's category; empty for imported answers, which have neither `seed` nor `engine`. `seed`: of the
+         *     evaluation, from which every answer's own follows. `more_verdicts`: there are more than fit here.
+         */
+        AnswerTrace: {
+            /** Decoding */
+            decoding: {
+                [key: string]: unknown;
+            };
+            /** Endpoint */
+            endpoint: string | null;
+            /** Engine */
+            engine: string | null;
+            /** Entrant */
+            entrant: string;
+            /** Model */
+            model: string | null;
+            /** More Verdicts */
+            more_verdicts: boolean;
+            /** Position */
+            position: number;
+            /** Rewards */
+            rewards: components["schemas"]["AnswerReward"][];
+            /** Sample */
+            sample: number;
+            /** Seed */
+            seed: number | null;
+            /**
+             * Source
+             * @enum {string}
+             */
+            source: "model" | "endpoint" | "import";
+            /** Temperature */
+            temperature: number | null;
+            /** Turns */
+            turns: components["schemas"]["AnswerTurn"][];
+            /** Verdicts */
+            verdicts: components["schemas"]["AnswerVerdict"][];
+        };
+        /**
+         * AnswerTurn
+         * @description One turn of an answer. `messages`: what its prompt was made of; `prompt`: the text that the model was given, with
+         *     special tokens. `finished`: the model ended the turn, the token limit did not. `seconds`: from request to answer, of
+         *     endpoints. Null: it was not recorded.
+         */
+        AnswerTurn: {
+            /** Answer */
+            answer: string;
+            /** Finished */
+            finished: boolean | null;
+            /** Messages */
+            messages: components["schemas"]["CallMessage"][];
+            /** Prompt */
+            prompt: string | null;
+            /** Prompt Tokens */
+            prompt_tokens: number | null;
+            /** Seconds */
+            seconds: number | null;
+            /** Tokens */
+            tokens: number | null;
+        };
+        /**
+         * AnswerVerdict
+         * @description A verdict on the answer, and what its call took: tokens and seconds of the endpoint's answer, `cost` by the
+         *     prices of the judge that paid, and whether it was `cached`. Null without a call, and where it was not recorded.
+         */
+        AnswerVerdict: {
+            /** Cached */
+            cached: boolean | null;
+            /** Completion Tokens */
+            completion_tokens: number | null;
+            /** Cost */
+            cost: number | null;
+            /** Prompt Tokens */
+            prompt_tokens: number | null;
+            /** Seconds */
+            seconds: number | null;
+            verdict: components["schemas"]["ItemVerdict"];
         };
         /**
          * AnswersImported
@@ -23572,6 +23684,71 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ItemDetail"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_answer_trace: {
+        parameters: {
+            query?: {
+                /** @description Of several answers to a prompt. */
+                sample?: number;
+            };
+            header?: never;
+            path: {
+                evaluation: string;
+                /** @description Position of the prompt. */
+                position: number;
+                entrant: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AnswerTrace"];
                 };
             };
             /** @description Sign in first */

@@ -18,11 +18,13 @@ from steerboard_contracts.files.resumable_rows import ResumableRows
 from steerboard_contracts.run_kinds.answer import AnswerConfig
 from steerboard_contracts.stage.events import Succeeded
 from steerboard_contracts.stage.outputs import ResponsesOutput
-from steerboard_workers.engines.protocol import Completion, Engine, Request
+from steerboard_workers.alignment.rendering.render import Renderer
+from steerboard_workers.engines.answers import asked
+from steerboard_workers.engines.protocol import Completion, Request
 from steerboard_workers.engines.rewards import RewardNotFinite
 from steerboard_workers.stages.models.conditions import score_text
 from steerboard_workers.stages.models.log_ratios import KEY, KL_TO, Answered, Place, kl_to_log_probs, log_ratios
-from steerboard_workers.stages.models.open_models import open_policy, open_reward_model
+from steerboard_workers.stages.models.open_models import OpenPolicy, open_policy, open_reward_model
 from steerboard_workers.stages.models.scoring import Scorable, score_texts
 from steerboard_workers.stages.rows.resumable_rows import resumable_rows
 from steerboard_workers.stages.runtime import Stage
@@ -90,11 +92,11 @@ def _generate(
     with open_policy(stage, "model", config) as policy:
         written = score_text(policy.info, config.score, stage.model("model").name)
         for turn in range(max((prompt.turns for prompt in prompts), default=0)):
-            asked = [prompt for prompt in prompts if turn < prompt.turns]
-            answers = _answers(config, policy.engine, asked, turn, samples, written, partial)
+            left = [prompt for prompt in prompts if turn < prompt.turns]
+            answers = _answers(config, policy, left, turn, samples, written, partial)
             with stage.phases.measure("generate") as phase:
-                for completion, sample in answers:
-                    row = _kept(completion, sample, turn)
+                for completion, sample, given in answers:
+                    row = _kept(completion, sample, turn, given)
                     partial.add([row | {"ids": _drawn(completion)} if stage.has_input(KL_TO) else row])
                     phase.tokens += completion.tokens
                     stage.progress(len(partial.rows), total, "answers", "generating")
@@ -149,15 +151,15 @@ def _answered(
 
 def _answers(
     config: AnswerConfig,
-    engine: Engine,
+    policy: OpenPolicy,
     prompts: Sequence[Prompt],
     turn: int,
     samples: int,
     written: str | None,
     partial: ResumableRows,
-) -> Iterator[tuple[Completion, int]]:
-    """(completion, sample) of what is missing of one turn. The samples of a first turn share their prompt's prefill;
-    later ones have histories of their own."""
+) -> Iterator[tuple[Completion, int, str]]:
+    """(completion, sample, prompt as the model was given it) of what is missing of one turn. The samples of a first
+    turn share their prompt's prefill; later ones have histories of their own."""
     by_decoding: dict[float, list[Prompt]] = {}
     for prompt in prompts:
         temperature = config.temperatures.get(prompt.category or "", config.decoding.temperature)
@@ -171,8 +173,19 @@ def _answers(
             requests = [Request(p.position * MOST_SAMPLES + n, _history(p, n, turn, partial), written) for p, n in left]
         decoding = _decoding(config.decoding, temperature, samples if turn == 0 else 1)
         # Seeds of people are small: no two turns of two evaluations share one.
-        for completion in engine.generate(requests, decoding, config.seed + (turn << 32)):
-            yield completion, completion.n if turn == 0 else completion.row % MOST_SAMPLES
+        given = _given(policy.renderer, requests, decoding)
+        for completion in policy.engine.generate(requests, decoding, config.seed + (turn << 32)):
+            sample = completion.n if turn == 0 else completion.row % MOST_SAMPLES
+            yield completion, sample, given[completion.row]
+
+
+def _given(renderer: Renderer, requests: Sequence[Request], decoding: Decoding) -> dict[int, str]:
+    """By row, the prompt as the model is given it: rendered, cut where it has to be, with special tokens."""
+    decode = renderer.tokenizer.decode
+    return {
+        tokenised.request.row: decode(tokenised.prompt, clean_up_tokenization_spaces=False)
+        for tokenised in asked(renderer, requests, decoding)
+    }
 
 
 def _best(
@@ -218,11 +231,13 @@ def _history(prompt: Prompt, sample: int, turn: int, partial: ResumableRows) -> 
     return messages
 
 
-def _kept(completion: Completion, sample: int, turn: int) -> dict[str, Any]:
+def _kept(completion: Completion, sample: int, turn: int, given: str) -> dict[str, Any]:
     return {
         "position": completion.row // MOST_SAMPLES,
         "sample": sample,
         "turn": turn,
+        "prompt": given,
+        "prompt_tokens": completion.prompt_tokens,
         "text": completion.text,
         "tokens": completion.tokens,
         "finished": completion.finished,
@@ -236,9 +251,17 @@ def _drawn(completion: Completion) -> list[int]:
 
 def _response(prompt: Prompt, sample: int, partial: ResumableRows) -> dict[str, Any]:
     turns = [partial.rows[(prompt.position, sample, turn)] for turn in range(prompt.turns)]
+
+    def known(name: str) -> list[Any] | None:
+        """Of all turns, or of none; rows of former attempts may lack it."""
+        values = [turn.get(name) for turn in turns]
+        return None if None in values else values
+
     return {
         "position": prompt.position,
         "sample": sample,
+        "prompts": known("prompt"),
+        "prompt_tokens": known("prompt_tokens"),
         "turns": [turn["text"] for turn in turns],
         "tokens": [turn["tokens"] for turn in turns],
         "finished": [turn["finished"] for turn in turns],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
+import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
@@ -89,13 +90,16 @@ class Respondent:
         self._pace = Pace(None, self.stopping)
 
     def ask(self, what: str, messages: Sequence[dict[str, str]], decoding: Decoding, seed: int) -> Row:
-        """`text`, `tokens` and `finished` of one answer, the latter two None where the endpoint does not tell them.
-        Raises like `answer`."""
+        """An answer's `text`, `prompt_tokens`, `tokens` and `finished`, None where the endpoint does not tell them,
+        and its `seconds`, repeated requests included. Raises like `answer`."""
+        begun = time.monotonic()
         answer = self.answer(what, messages, decoding, seed)
         return {
             # The one space that a template may put before an answer is gone, as it is from our own engines'.
             "text": answer.content.removeprefix(" "),
+            "prompt_tokens": answer.prompt_tokens,
             "tokens": answer.completion_tokens,
+            "seconds": round(time.monotonic() - begun, 3),
             "finished": None if answer.finish_reason is None else answer.finish_reason == "stop",
         }
 

@@ -93,11 +93,18 @@ def work(
 
 def _response(prompt: dict[str, Any], sample: int, kept: ResumableRows) -> dict[str, Any]:
     turns = [kept.rows[(prompt["position"], sample, turn)] for turn in range(1 + len(prompt["follow_ups"]))]
-    tokens, finished = [turn["tokens"] for turn in turns], [turn["finished"] for turn in turns]
+
+    def known(name: str) -> list[Any] | None:
+        """Of all turns, or of none; rows of former attempts may lack it."""
+        values = [turn.get(name) for turn in turns]
+        return None if None in values else values
+
     return {
         "position": prompt["position"],
         "sample": sample,
         "turns": [turn["text"] for turn in turns],
-        "tokens": None if None in tokens else tokens,
-        "finished": None if None in finished else finished,
+        "tokens": known("tokens"),
+        "finished": known("finished"),
+        "prompt_tokens": known("prompt_tokens"),
+        "seconds": known("seconds"),
     }

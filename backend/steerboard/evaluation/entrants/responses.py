@@ -22,7 +22,9 @@ from steerboard_contracts.errors import BadInput
 from steerboard_files.texts import storable
 
 # What is kept of an answer, in addition to whose it is.
-_COLUMNS = ("position", "sample", "turns", "tokens", "finished", "log_ratio", "log_prob", "log_prob_tokens")
+_KEPT = ("position", "sample", "turns", "tokens", "finished", "log_ratio", "log_prob", "log_prob_tokens")
+_ASKED = ("prompts", "prompt_tokens", "seconds")
+_COLUMNS = (*_KEPT, *_ASKED)
 _COPY = f"COPY evaluation_responses (entrant_id, {', '.join(_COLUMNS)}) FROM STDIN"
 
 
@@ -36,8 +38,9 @@ def entrants_of(session: Session, evaluation: Evaluation) -> Sequence[Entrant]:
 def store_file(session: Session, run: Run, path: Path) -> int:
     """Store the responses that an answer run made, in the transaction that ends it. Returns how many.
 
-    `path`: jsonl of `{position, sample, turns, tokens, finished}`, perhaps with `log_ratio`, `log_prob` and
-    `log_prob_tokens`. Raises `BadInput` (`row_count_differs`) unless there is each prompt with each sample.
+    `path`: jsonl of `{position, sample, turns, tokens, finished}`, perhaps with `log_ratio`, `log_prob`,
+    `log_prob_tokens`, `prompts`, `prompt_tokens` and `seconds`. Raises `BadInput` (`row_count_differs`) unless there is
+    each prompt with each sample.
     """
     return store(session, run, _lines(path))
 
@@ -57,7 +60,10 @@ def store(session: Session, run: Run, rows: Iterator[dict[str, Any]]) -> int:
             turns = [storable(turn) for turn in row["turns"]]
             lists = _json(turns), _json(row["tokens"]), _json(row["finished"])
             log_probs = row.get("log_ratio"), row.get("log_prob"), row.get("log_prob_tokens")
-            copy.write_row((entrant.id, *place, *lists, *log_probs))
+            if row.get("prompts") is not None:
+                row["prompts"] = [storable(prompt) for prompt in row["prompts"]]
+            asked = [_json(row[name]) if row.get(name) is not None else None for name in _ASKED]
+            copy.write_row((entrant.id, *place, *lists, *log_probs, *asked))
     wanted = (prompts or 0) * entrant.samples
     if len(seen) != wanted:
         raise BadInput(f"{wanted} responses were asked for, but {len(seen)} were made", code="row_count_differs")

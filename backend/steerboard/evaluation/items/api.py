@@ -10,10 +10,12 @@ from sqlalchemy.orm import Session
 from steerboard.accounts.access import Access, AccessTo, Db
 from steerboard.accounts.http.routes import Router
 from steerboard.evaluation.items import queries
+from steerboard.evaluation.items.answer_trace import answer_trace
 from steerboard.evaluation.items.calls import call_of
 from steerboard.evaluation.items.filters import ItemFilters
 from steerboard.evaluation.items.presenters import item
 from steerboard.evaluation.items.schemas import ItemDetail, ItemPage, JudgeCall
+from steerboard.evaluation.items.trace_schemas import AnswerTrace
 from steerboard.evaluation.judges.service import get_judge
 from steerboard.evaluation.lookup import get_evaluation
 from steerboard.evaluation.report.api import ReportOf, make_current
@@ -62,6 +64,20 @@ async def get_item(
         return item(session, evaluation_of(session, evaluation_id), position, filters)
 
     return await in_turn(request, at_one_moment, request.app.state.sessions, read)
+
+
+@router.get("/items/{position}/answers/{entrant}", responses=problems(404))
+def get_answer_trace(
+    evaluation: str,
+    position: Annotated[int, Path(ge=0, lt=2**31, description="Position of the prompt.")],
+    entrant: str,
+    session: Db,
+    access: Read,
+    sample: Annotated[int, Query(ge=0, lt=2**31, description="Of several answers to a prompt.")] = 0,
+) -> AnswerTrace:
+    """How an answer came about: the prompt as the model was given it, tokens, decoding and seed, how it ended; and the
+    rewards and verdicts on it, with what judges' calls took."""
+    return answer_trace(session, get_evaluation(session, access.project, evaluation), position, entrant, sample)
 
 
 @router.get("/judges/{judge}/verdicts/{number}/call", responses=problems(404))

@@ -58,10 +58,10 @@ def call_of(session: Session, evaluation: Evaluation, judge: Judge, verdict_id: 
         logprobs=answer.logprobs if answer else None,
         prompt_tokens=answer.prompt_tokens if answer else None,
         completion_tokens=answer.completion_tokens if answer else None,
-        cost=_cost(answer, payer),
+        cost=cost_of(answer, payer),
         seconds=answer.seconds if answer else None,
         attempts=answer.attempts if answer else None,
-        cached=answer is not None and _was_there(session, judge, verdict, answer),
+        cached=answer is not None and was_there(session, judge, verdict, answer),
         paid_by=payer.name if payer else None,
         answered_at=answer.created_at if answer else None,
         repeated=_repeated(session, evaluation.project_id, verdict),
@@ -88,14 +88,14 @@ def _request(
     return question.request, None
 
 
-def _cost(answer: JudgeAnswer | None, payer: Judge | None) -> float | None:
+def cost_of(answer: JudgeAnswer | None, payer: Judge | None) -> float | None:
     prices = Prices.of(JudgeSettings.model_validate(payer.settings)) if payer is not None else None
     if answer is None or prices is None or answer.prompt_tokens is None or answer.completion_tokens is None:
         return None
     return prices.cost(answer.prompt_tokens, answer.completion_tokens)
 
 
-def _was_there(session: Session, judge: Judge, verdict: Verdict, answer: JudgeAnswer) -> bool:
+def was_there(session: Session, judge: Judge, verdict: Verdict, answer: JudgeAnswer) -> bool:
     """Another judge had paid, or this one for an earlier verdict at the prompt: equal answers make equal requests."""
     if answer.judge_id != judge.id:
         return True

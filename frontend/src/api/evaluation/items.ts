@@ -7,6 +7,9 @@ export type Item = Schemas["ItemOut"];
 export type ItemDetail = Schemas["ItemDetail"];
 export type ItemPage = Schemas["ItemPage"];
 export type ItemVerdict = Schemas["ItemVerdict"];
+export type AnswerTrace = Schemas["AnswerTrace"];
+export type AnswerTurn = Schemas["AnswerTurn"];
+export type AnswerVerdict = Schemas["AnswerVerdict"];
 export type JudgeCall = Schemas["JudgeCall"];
 
 type Query = NonNullable<
@@ -49,6 +52,23 @@ export const judgeCallQuery = (project: string, evaluation: string, judge: strin
       data(
         api.GET("/api/v1/projects/{project}/evaluations/{evaluation}/judges/{judge}/verdicts/{number}/call", {
           params: { path: { project, evaluation, judge, number: verdict } },
+        }),
+      ),
+  });
+
+export const answerTraceQuery = (
+  project: string,
+  evaluation: string,
+  position: number,
+  entrant: string,
+  sample: number,
+) =>
+  queryOptions({
+    queryKey: [...evaluationKeys.one(project, evaluation), "trace", position, entrant, sample],
+    queryFn: () =>
+      data(
+        api.GET("/api/v1/projects/{project}/evaluations/{evaluation}/items/{position}/answers/{entrant}", {
+          params: { path: { project, evaluation, position, entrant }, query: { sample } },
         }),
       ),
   });

@@ -1,4 +1,4 @@
-import { Group, Pagination, Stack, Text } from "@mantine/core";
+import { Button, Group, Pagination, Stack, Text } from "@mantine/core";
 import { type ReactNode, useState } from "react";
 import type { Schemas } from "../../api/client";
 import type { EvaluationPrompt } from "../../api/evaluation/evaluations";
@@ -70,12 +70,14 @@ interface AnswerProperties {
   responses: Response[];
   /** Flagged passages of its first sample. */
   spans?: readonly FlaggedSpan[];
+  /** Opens the trace of a sample. */
+  onTrace?: (sample: number) => void;
   /** What is known of it, below its text. */
   children?: ReactNode;
 }
 
 /** What one entrant answered, one of its samples at a time. */
-export function PromptAnswer({ name, asked, responses, spans, children }: AnswerProperties) {
+export function PromptAnswer({ name, asked, responses, spans, onTrace, children }: AnswerProperties) {
   const [page, setPage] = useState(1);
   const shown = responses[Math.min(page, responses.length) - 1];
   const flagged = shown === responses[0] ? (spans ?? []) : [];
@@ -116,9 +118,22 @@ export function PromptAnswer({ name, asked, responses, spans, children }: Answer
               </div>
             ))}
           </div>
-          <Text size="xs" c="dimmed" mt={4}>
-            {factsOf(shown)}
-          </Text>
+          <Group justify="space-between" wrap="nowrap" gap="xs" mt={4}>
+            <Text size="xs" c="dimmed">
+              {factsOf(shown)}
+            </Text>
+            {onTrace && (
+              <Button
+                size="compact-xs"
+                variant="subtle"
+                aria-label={`Trace of ${name}`}
+                style={{ flexShrink: 0 }}
+                onClick={() => onTrace(shown.sample)}
+              >
+                Trace
+              </Button>
+            )}
+          </Group>
         </>
       ) : (
         <Text size="sm" c="dimmed">

@@ -47,6 +47,7 @@ SCORED_TOGETHER = 256
 class OpenPolicy:
     engine: Engine
     info: ModelInfo
+    renderer: Renderer
 
 
 @contextmanager
@@ -63,7 +64,9 @@ def open_policy(stage: Stage, name: str, config: WithDecoding) -> Iterator[OpenP
             stage.log(no_native_bf16().message, "warning")
         _watch(stage, name, policy.renderer)
         yield OpenPolicy(
-            TransformersEngine(policy.model, policy.renderer, policy.device, config.batch_size), policy.info
+            TransformersEngine(policy.model, policy.renderer, policy.device, config.batch_size),
+            policy.info,
+            policy.renderer,
         )
         return
     from steerboard_workers.engines.vllm.engine import VllmEngine
@@ -72,7 +75,7 @@ def open_policy(stage: Stage, name: str, config: WithDecoding) -> Iterator[OpenP
     # Each guided answer has two sequences.
     sequences = config.batch_size * (2 if guided else 1)
     with _vllm(stage, name, config, "generate", config.precision, sequences, guided) as (host, renderer, info):
-        yield OpenPolicy(VllmEngine(host, renderer, end_ids(renderer, own_ends(folder))), info)
+        yield OpenPolicy(VllmEngine(host, renderer, end_ids(renderer, own_ends(folder))), info, renderer)
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 import { ActionIcon, Badge, Card, Group, Stack, Text, Title } from "@mantine/core";
 import { IconChevronLeft, IconChevronRight } from "@tabler/icons-react";
+import { useState } from "react";
 import type { Evaluation } from "../../../api/evaluation/evaluations";
 import { wholePrompt } from "../../../api/evaluation/evaluations";
 import type { ItemDetail } from "../../../api/evaluation/items";
@@ -9,6 +10,7 @@ import type { ItemsSearch } from "../../../shared/search";
 import { TextViewSwitch } from "../../../shared/text/markdown/TextViewSwitch";
 import { ShownInPart } from "../../../shared/text/ShownInPart";
 import { PromptAnswer, PromptReference, PromptText } from "../PromptParts";
+import { AnswerTrace } from "./AnswerTrace";
 import { ItemRankings, ranksOf } from "./ItemRankings";
 import { ItemVerdicts } from "./ItemVerdicts";
 import { COLORS, keyOf, preferred } from "./sources";
@@ -25,6 +27,7 @@ interface Properties {
 export function ItemView({ project, evaluation, found, filters, onStep }: Properties) {
   const { a, b } = filters;
   const { prompt } = found;
+  const [traced, setTraced] = useState<{ entrant: string; sample: number } | null>(null);
   const pair = a && b ? [a, b] : null;
   const first = pair ?? evaluation.entrants.map((one) => one.name);
   const others = evaluation.entrants.filter((one) => !first.includes(one.name));
@@ -35,6 +38,7 @@ export function ItemView({ project, evaluation, found, filters, onStep }: Proper
         key={name}
         name={name}
         asked={entrant?.score ?? null}
+        onTrace={(sample) => setTraced({ entrant: name, sample })}
         spans={found.rankings.flatMap((one) => one.spans).filter((span) => span.entrant === name)}
         responses={prompt.responses
           .filter((one) => one.entrant === name)
@@ -120,6 +124,15 @@ export function ItemView({ project, evaluation, found, filters, onStep }: Proper
           </details>
         )}
         <ItemVerdicts project={project} evaluation={evaluation} found={found} />
+        {traced && (
+          <AnswerTrace
+            project={project}
+            evaluation={evaluation.id}
+            position={prompt.position}
+            {...traced}
+            onClose={() => setTraced(null)}
+          />
+        )}
         <ItemRankings rankings={found.rankings} names={first} />
       </Stack>
     </article>
