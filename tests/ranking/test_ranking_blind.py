@@ -43,7 +43,7 @@ def test_no_answer_of_the_ranking_api_tells_entrants_apart(world: RankingWorld) 
         person.send("GET", "")
         while items := person.next(campaign, ahead=3)["items"]:
             for task in items:
-                asked = {"id", "task_type", "prompt", "answers", "criteria", "span_labels", "suggestion"}
+                asked = {"id", "task_type", "prompt", "answers", "criteria", "questions", "span_labels", "suggestion"}
                 assert set(task) == {*asked, "draft", "locked_until"}
                 assert [answer["key"] for answer in task["answers"]] == list("ABCDE")
                 assert all(set(answer) == {"key", "turns"} for answer in task["answers"])
