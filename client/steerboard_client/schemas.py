@@ -2141,6 +2141,15 @@ class KeptSpanFlag(Schema):
     turn: Annotated[int, Field(description="Counts from 1.", ge=1, le=1000)] = 1
 
 
+class KeyMetric(Schema):
+    """
+    The latest value of a metric.
+    """
+
+    name: str
+    value: float
+
+
 class KnownPromptSet(Schema):
     """
     A benchmark's prompts that the server can fetch. They are not shipped; `licence` is what their authors say.
@@ -5407,9 +5416,13 @@ class Column(RootModel[str]):
     root: Annotated[str, Field(max_length=210, min_length=1)]
 
 
+WidthsAdditionalProperty = TypeAliasType("WidthsAdditionalProperty", Annotated[int, Field(ge=40, le=1000)])
+
+
 class ViewQuery(Schema):
     """
-    What of the list a view shows.
+    What of the list a view shows. `columns`: settings, metrics and results next to the columns that every list has;
+    a list that begins with `name` is all of them in their order. `widths`: of columns, in pixels.
     """
 
     model_config = ConfigDict(
@@ -5418,6 +5431,13 @@ class ViewQuery(Schema):
     columns: Annotated[list[Column], Field(max_length=40, validate_default=True)] = []
     filter: Annotated[str, Field(max_length=2000)] = ""
     sort: Annotated[str, Field(max_length=210)] = "-created"
+    widths: Annotated[
+        dict[
+            Annotated[str, StringConstraints(min_length=1, max_length=210)],
+            WidthsAdditionalProperty,
+        ],
+        Field(max_length=41),
+    ] = {}
 
 
 class Turns1(RootModel[int]):
@@ -7857,7 +7877,8 @@ class RunKindOut(Schema):
 
 class RunRow(Schema):
     """
-    `values`: those of the columns that were asked for, null where the run has none.
+    `key_metric`: the first of the metrics that the method names as important (`first_metrics`) and the run has
+    logged. `values`: those of the columns that were asked for, null where the run has none.
     """
 
     attempt: int
@@ -7870,6 +7891,7 @@ class RunRow(Schema):
     failed_device_seconds: float
     id: UUID
     interruptions: int
+    key_metric: KeyMetric | None
     kind: str
     marks: Marks
     max_attempts: int

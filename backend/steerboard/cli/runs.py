@@ -49,6 +49,8 @@ _METRIC_COLUMNS = (
     Column("high", short, drop=2, right=True),
     Column("curve", drop=1),
 )
+# Columns that the table of the dashboard has of itself, and that a view names where they were moved.
+OF_EVERY_LIST = ("name", "state", "key_metric", "kind", "duration", "device_seconds", "created")
 
 
 @app.command("list")
@@ -72,7 +74,7 @@ def list_runs(
     if view is not None:
         kept = _view(client, view)
         filter_ = f"({kept['filter']}) {filter_}" if filter_ and kept["filter"] else filter_ or kept["filter"]
-        sort, column = sort or kept["sort"], column or kept["columns"]
+        sort, column = sort or kept["sort"], column or [name for name in kept["columns"] if name not in OF_EVERY_LIST]
     filters = {"state": state, "kind": kind, "pipeline": pipeline, "filter": filter_, "sort": sort, "column": column}
     runs = list(client.pages("runs", limit, **filters))
     if json:

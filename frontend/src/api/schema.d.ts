@@ -4014,6 +4014,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/projects/{project}/run-table": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Download Run Table
+         * @description All runs of the list, not only a page of them, as CSV: `run`, `id`, `tags`, then the columns. Texts that a
+         *     spreadsheet would take for a formula begin with an apostrophe.
+         */
+        get: operations["download_run_table"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/projects/{project}/run-views": {
         parameters: {
             query?: never;
@@ -10423,6 +10444,16 @@ export interface components {
             turn: number;
         };
         /**
+         * KeyMetric
+         * @description The latest value of a metric.
+         */
+        KeyMetric: {
+            /** Name */
+            name: string;
+            /** Value */
+            value: number;
+        };
+        /**
          * KnownPromptSet
          * @description A benchmark's prompts that the server can fetch. They are not shipped; `licence` is what their authors say.
          */
@@ -15053,7 +15084,8 @@ export interface components {
         };
         /**
          * RunRow
-         * @description `values`: those of the columns that were asked for, null where the run has none.
+         * @description `key_metric`: the first of the metrics that the method names as important (`first_metrics`) and the run has
+         *     logged. `values`: those of the columns that were asked for, null where the run has none.
          */
         RunRow: {
             /** Attempt */
@@ -15082,6 +15114,7 @@ export interface components {
             id: string;
             /** Interruptions */
             interruptions: number;
+            key_metric: components["schemas"]["KeyMetric"] | null;
             /** Kind */
             kind: string;
             marks: components["schemas"]["Marks"];
@@ -16953,7 +16986,8 @@ export interface components {
         };
         /**
          * ViewQuery
-         * @description What of the list a view shows.
+         * @description What of the list a view shows. `columns`: settings, metrics and results next to the columns that every list has;
+         *     a list that begins with `name` is all of them in their order. `widths`: of columns, in pixels.
          */
         ViewQuery: {
             /**
@@ -16971,6 +17005,13 @@ export interface components {
              * @default -created
              */
             sort: string;
+            /**
+             * Widths
+             * @default {}
+             */
+            widths: {
+                [key: string]: number;
+            };
         };
         /**
          * VoteIn
@@ -32610,6 +32651,73 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["ColumnName"][];
                 };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    download_run_table: {
+        parameters: {
+            query?: {
+                state?: ("pending" | "queued" | "running" | "succeeded" | "failed" | "cancelled" | "skipped" | "paused")[];
+                kind?: ("base" | "train" | "generate" | "mix" | "score" | "grade" | "combine" | "select" | "evaluate" | "benchmark" | "academic" | "answer" | "reward" | "judge" | "compare" | "check_rows" | "push" | "gguf" | "history")[];
+                /** @description Id or name. */
+                pipeline?: string | null;
+                /** @description Such as `state:failed eval_loss < 1.2 tag:good -judge`; docs/runs.md describes it. */
+                filter?: string;
+                /** @description A field of a filter, with `-` before it for the highest first. */
+                sort?: string;
+                /** @description Fields, or `key_metric` for its name and value; by default those of the page. */
+                column?: string[];
+            };
+            header?: never;
+            path: {
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Sign in first */
             401: {

@@ -1,5 +1,19 @@
 /** The URL's search parameters, as the pages need them. Invalid values count as absent. */
 
+/** Widths of columns that a table can have, in whole pixels. */
+export function widthsOf(given: unknown): Record<string, number> | undefined {
+  if (!given || typeof given !== "object" || Array.isArray(given)) return undefined;
+  const usable = Object.entries(given).flatMap(([name, width]) =>
+    typeof width === "number" && Number.isFinite(width) ? [[name, fitting(width)] as const] : [],
+  );
+  return usable.length ? Object.fromEntries(usable) : undefined;
+}
+
+export const NARROWEST = 40;
+export const WIDEST = 1000;
+
+export const fitting = (width: number) => Math.round(Math.max(NARROWEST, Math.min(WIDEST, width)));
+
 export function textOf(value: unknown): string | undefined {
   return typeof value === "string" && value ? value : undefined;
 }
@@ -23,7 +37,10 @@ export interface RunsSearch {
   filter?: string;
   /** A field, with `-` before it for the highest first. */
   sort?: string;
+  /** See `columnsOf` of the list's layout. */
   column?: string[];
+  /** Pixels of columns. */
+  width?: Record<string, number>;
 }
 
 export function runsSearch(search: Record<string, unknown>): RunsSearch {
@@ -34,6 +51,7 @@ export function runsSearch(search: Record<string, unknown>): RunsSearch {
     filter: textOf(search.filter),
     sort: textOf(search.sort),
     column: listOf(search.column),
+    width: widthsOf(search.width),
   };
 }
 

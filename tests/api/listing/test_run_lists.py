@@ -102,7 +102,7 @@ def test_favourites_are_ones_own(world: ApiWorld, runs: dict[str, str]) -> None:
 
 
 def test_a_view_keeps_filter_sort_and_columns(world: ApiWorld, runs: dict[str, str], shell: Callable[..., Any]) -> None:
-    query = {"filter": "eval_loss > 0", "sort": "eval_loss", "columns": ["eval_loss"]}
+    query = {"filter": "eval_loss > 0", "sort": "eval_loss", "columns": ["eval_loss"], "widths": {"eval_loss": 120}}
     kept = world.client.put(world.url("run-views/losses"), json={"query": query})
     assert kept.status_code == 200, kept.text
     assert [view["query"] for view in world.get("run-views")] == [query]
@@ -110,6 +110,13 @@ def test_a_view_keeps_filter_sort_and_columns(world: ApiWorld, runs: dict[str, s
     assert [run["values"]["eval_loss"] for run in listed] == [0.5, 1.5]
     refused = world.client.put(world.url("run-views/bad"), json={"query": {"filter": "(a"}})
     assert refused.json()["code"] == "bad_filter"
+    narrow = world.client.put(world.url("run-views/narrow"), json={"query": {"widths": {"eval_loss": 3}}})
+    assert narrow.status_code == 422
+    # What every list has is no column to add on the command line.
+    whole = {**query, "columns": ["name", "eval_loss", "key_metric", "state"]}
+    assert world.client.put(world.url("run-views/whole"), json={"query": whole}).status_code == 200
+    assert [list(run["values"]) for run in shell("runs", "list", "--view", "whole")] == [["eval_loss"]] * 2
+    assert world.client.delete(world.url("run-views/whole")).status_code == 204
     assert world.client.delete(world.url("run-views/losses")).status_code == 204
     assert world.get("run-views") == []
 

@@ -91,7 +91,7 @@ def test_a_crosshair_is_right_in_zoomed_charts(rows_page: Page, world: World) ->
     page.goto(f"/p/default/runs/{run}?tab=charts")
     held_out = page.locator(".mantine-Card-root", has=page.get_by_role("img", name=re.compile("^eval_loss over")))
     card = page.locator(".mantine-Card-root", has=chart(page))
-    # The last half of the one beside the whole of the other.
+    # One chart shows the last half, the other one the whole.
     held_out.get_by_role("button", name="Zoom in").click()
     for _ in range(3):
         held_out.get_by_role("button", name="Move right").click()

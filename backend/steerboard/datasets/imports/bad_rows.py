@@ -13,13 +13,12 @@ import orjson
 
 from steerboard.datasets.imports.files import ImportFiles
 from steerboard.datasets.schemas import BadRowReport
+from steerboard.platform.csv_cells import text_cell
 from steerboard.platform.storage import scratch
 from steerboard_files.texts import storable
 
 _FIELDS = ("line", "code", "reason", "file")
 _BATCH = 1000
-# A spreadsheet takes a cell that begins so for a formula.
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
 class BadRowFile:
@@ -67,14 +66,9 @@ def as_csv(rows: Iterator[BadRowReport]) -> Iterator[bytes]:
     writer = csv.writer(out)
     writer.writerow(_FIELDS)
     for count, row in enumerate(rows, 1):
-        writer.writerow([row.line, *(_cell(text) for text in (row.code, row.reason, row.file))])
+        writer.writerow([row.line, *(text_cell(text) for text in (row.code, row.reason, row.file))])
         if count % _BATCH == 0:
             yield out.getvalue().encode()
             out.seek(0)
             out.truncate()
     yield out.getvalue().encode()
-
-
-def _cell(text: str | None) -> str:
-    """Text that no spreadsheet computes."""
-    return f"'{text}" if text and text.startswith(_FORMULA) else text or ""

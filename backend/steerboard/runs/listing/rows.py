@@ -15,6 +15,7 @@ from steerboard.platform.filters.expression import Word
 from steerboard.runs import queries
 from steerboard.runs.facts.tables import RunFact
 from steerboard.runs.listing.fields import FactField, Field, Fields
+from steerboard.runs.listing.key_metrics import key_metrics
 from steerboard.runs.listing.schemas import RunRow
 from steerboard.runs.tables import Run
 
@@ -31,15 +32,21 @@ def columns_of(fields: Fields, names: Sequence[str]) -> dict[str, Field]:
 
 def rows_of(session: Session, owner: str, runs: Sequence[Run], columns: dict[str, Field]) -> list[RunRow]:
     marks = marks_of(session, owner, [run.id for run in runs])
-    facts = _facts(session, runs, [field for field in columns.values() if isinstance(field, FactField)])
+    key = key_metrics(session, runs)
     rows = []
-    for run, summary in zip(runs, queries.summaries(session, runs), strict=True):
+    summaries = queries.summaries(session, runs)
+    for run, summary, values in zip(runs, summaries, values_of(session, runs, columns), strict=True):
         own = marks[run.id]
         if len(own.notes) > _SHOWN:
             own = own.model_copy(update={"notes": f"{own.notes[: _SHOWN - 1]}…"})
-        values = {name: _value(run, field, facts) for name, field in columns.items()}
-        rows.append(RunRow(**summary.model_dump(), marks=own, values=values))
+        rows.append(RunRow(**summary.model_dump(), marks=own, key_metric=key.get(run.id), values=values))
     return rows
+
+
+def values_of(session: Session, runs: Sequence[Run], columns: dict[str, Field]) -> list[dict[str, Value]]:
+    """The values of each run by column, None where it has none."""
+    facts = _facts(session, runs, [field for field in columns.values() if isinstance(field, FactField)])
+    return [{name: _value(run, field, facts) for name, field in columns.items()} for run in runs]
 
 
 def _facts(

@@ -12,13 +12,24 @@ from steerboard.marks.schemas import Marks
 from steerboard.runs.facts.tables import Source
 from steerboard.runs.schemas.runs import RunSummary
 
-Columns = Annotated[list[Annotated[str, Field(min_length=1, max_length=210)]], Field(max_length=40)]
+_Name = Annotated[str, Field(min_length=1, max_length=210)]
+Columns = Annotated[list[_Name], Field(max_length=40)]
+Widths = Annotated[dict[_Name, Annotated[int, Field(ge=40, le=1000)]], Field(max_length=41)]
+
+
+class KeyMetric(BaseModel):
+    """The latest value of a metric."""
+
+    name: str
+    value: float
 
 
 class RunRow(RunSummary):
-    """`values`: those of the columns that were asked for, null where the run has none."""
+    """`key_metric`: the first of the metrics that the method names as important (`first_metrics`) and the run has
+    logged. `values`: those of the columns that were asked for, null where the run has none."""
 
     marks: Marks
+    key_metric: KeyMetric | None
     values: dict[str, float | str | None]
 
 
@@ -35,13 +46,15 @@ class ColumnName(BaseModel):
 
 
 class ViewQuery(BaseModel):
-    """What of the list a view shows."""
+    """What of the list a view shows. `columns`: settings, metrics and results next to the columns that every list has;
+    a list that begins with `name` is all of them in their order. `widths`: of columns, in pixels."""
 
     model_config = ConfigDict(extra="forbid")
 
     filter: Annotated[str, Field(max_length=2000)] = ""
     sort: Annotated[str, Field(max_length=210)] = "-created"
     columns: Columns = []
+    widths: Widths = {}
 
 
 class ViewIn(BaseModel):

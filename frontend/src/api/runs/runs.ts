@@ -35,6 +35,14 @@ export const runsQuery = (project: string, filters: RunFilters) =>
     placeholderData: keepPreviousData,
   });
 
+/** A file of all runs that the filters find, with these columns. */
+export function runTableHref(project: string, filters: RunFilters): string {
+  const asked = new URLSearchParams();
+  for (const [name, given] of Object.entries(filters) as [string, string | string[] | undefined][])
+    for (const one of given === undefined ? [] : [given].flat()) asked.append(name, one);
+  return `/api/v1/projects/${encodeURIComponent(project)}/run-table?${asked}`;
+}
+
 export const runQuery = (project: string, run: string) =>
   queryOptions({
     queryKey: [project, "run", run],

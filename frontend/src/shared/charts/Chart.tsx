@@ -150,7 +150,6 @@ export function Chart({
         fullScreen
         // A plot that is drawn while its window moves would not know where the pointer is.
         transitionProps={{ duration: 0 }}
-        closeButtonProps={{ "aria-label": "Close" }}
         classNames={{ content: "chart-window", body: "chart-window-body" }}
       >
         <Group justify="flex-end" mb="xs">

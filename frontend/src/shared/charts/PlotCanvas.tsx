@@ -166,7 +166,7 @@ export function PlotCanvas(properties: Properties) {
 
 const values = (number: number) => `${count(number)} ${number === 1 ? "value is" : "values are"}`;
 
-/** How many values lie above or below what is seen of y. */
+/** The number of values above or below what is seen of y. */
 function outsideOf(drawn: uPlot, columns: readonly Column[]): number {
   const y = rangeOf(drawn, "y");
   return y ? seenOf(drawn, columns).filter((value) => value < y.min || value > y.max).length : 0;

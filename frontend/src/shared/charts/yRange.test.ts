@@ -3,7 +3,7 @@ import { bounded, faultOf, isChosen, quantile, withoutOutliers } from "./yRange"
 
 const FOUND = { min: 1, max: 5 };
 
-test("a quantile lies between its neighbours", () => {
+test("a quantile is interpolated between its neighbours", () => {
   expect([0, 0.25, 0.5, 1].map((share) => quantile([0, 1, 2, 10], share))).toEqual([0, 0.75, 1.5, 10]);
 });
 

@@ -21,7 +21,7 @@ export function faultOf({ min, max }: YRange): string | null {
     : null;
 }
 
-/** A value below which a share of the values lies, between its neighbours where it falls between two. */
+/** The value that a share of the values does not exceed; between two values, it is interpolated. */
 export function quantile(ascending: readonly number[], share: number): number {
   const place = share * (ascending.length - 1);
   const [low, high] = [ascending[Math.floor(place)]!, ascending[Math.ceil(place)]!];

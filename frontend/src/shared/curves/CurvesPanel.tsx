@@ -30,7 +30,7 @@ export function CurvesPanel({
 }: {
   project: string;
   runs: CurveRun[];
-  /** Of each run, where several can be put into groups. */
+  /** What each run can be put into a group by. */
   traits?: RunTraits[];
   /** Metrics that are shown elsewhere. */
   leaveOut?: (name: string) => boolean;

@@ -11,7 +11,7 @@ import type { RunTraits } from "./groupings";
 
 interface Properties {
   project: string;
-  /** Those whose settings are known can be put into groups by them. */
+  /** Runs with their settings can be put into groups by them. */
   runs: (Run | RunDetail)[];
   /** What distinguishes the runs. */
   labels: string[];

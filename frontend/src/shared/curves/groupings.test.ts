@@ -40,7 +40,7 @@ test("a run with two tags is in the groups of both, one without is in its own", 
   ]);
 });
 
-test("methods are told apart, and runs of one all lie in one group", () => {
+test("methods are told apart, and all runs together are one group", () => {
   const runs = [run({}), run({ method: "dpo" }), run({ method: "dpo" })];
   expect([...groupsOf(runs, "method")]).toEqual([
     ["dpo", [1, 2]],

@@ -23,12 +23,12 @@ const OF_RUNS: readonly (Grouping & { groups: (run: RunTraits) => string[] })[] 
   { by: "pipeline", title: "Pipeline", groups: ({ pipeline }) => [pipeline ?? "single runs"] },
 ];
 const SETTING = "setting.";
-/** What says which kind of run it is, not how it is set. */
+/** The kind of a run; not how it is set. */
 const KIND = ["run", "method"];
 
 /**
- * By what these runs can be put into groups: all of them into one, or by what differs between some and is the same of
- * others. With a group for each run there would be nothing to average.
+ * The ways to put these runs into groups: all of them into one, or by a trait that differs between some and is the same
+ * of others. With a group for each run there would be nothing to average.
  */
 export function groupingsOf(runs: readonly RunTraits[]): Grouping[] {
   const settings = [...new Set(runs.flatMap(({ config }) => Object.keys(leavesOf(config))))].sort();

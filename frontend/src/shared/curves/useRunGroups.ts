@@ -6,8 +6,7 @@ import { useColorPlaces } from "./useColorPlaces";
 const NO_GROUPS: ReadonlyMap<string, number[]> = new Map();
 
 /**
- * What several runs can be put into groups by, and their groups by what was asked for; without groups where these runs
- * have no such thing. A group keeps its colour as long as the page is open.
+ * The ways to put several runs into groups, and the groups of the way that was asked for, if these runs have it. A group keeps its colour as long as the page is open.
  */
 export function useRunGroups(
   runs: readonly CurveRun[],

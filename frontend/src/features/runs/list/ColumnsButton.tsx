@@ -1,7 +1,8 @@
-import { Button, MultiSelect, Popover } from "@mantine/core";
+import { Button, MultiSelect, Popover, Stack } from "@mantine/core";
 import { IconColumns3 } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { type ColumnName, columnsQuery } from "../../../api/runs/list";
+import { chosen, DEFAULT, isDefault, othersOf, OWN, type TableLayout } from "./tableLayout";
 
 const GROUPS: Record<ColumnName["source"], string> = {
   metric: "Metrics, the latest value",
@@ -9,54 +10,66 @@ const GROUPS: Record<ColumnName["source"], string> = {
   result: "Results",
   run: "Runs",
 };
-/** Columns that every run has already. */
-const ALWAYS = ["name", "state", "kind", "created", "duration", "device_seconds"];
 /** Options that are drawn at a time. */
 const LIMIT = 100;
 
 interface Properties {
   project: string;
-  columns: string[];
-  onColumns: (columns: string[]) => void;
+  layout: TableLayout;
+  onLayout: (some: Partial<TableLayout>) => void;
 }
 
-/** Which settings, metrics and results the list shows. */
-export function ColumnsButton({ project, columns, onColumns }: Properties) {
+/** Which columns the list shows. Their order and widths are changed in its head. */
+export function ColumnsButton({ project, layout, onLayout }: Properties) {
+  const { columns } = layout;
   const known = useQuery(columnsQuery(project));
   const options = (source: ColumnName["source"]) =>
     (known.data ?? [])
-      .filter((one) => one.source === source && !ALWAYS.includes(one.name))
+      .filter((one) => one.source === source && one.name !== "name" && !(one.name in OWN))
       .filter((one) => source !== "run" || one.numbers)
       .flatMap((one) => [one.name, ...aggregates(one)]);
+  const own = Object.entries(OWN).map(([value, label]) => ({ value, label }));
   const names = (Object.keys(GROUPS) as ColumnName["source"][]).map((source) => ({
     group: GROUPS[source],
     items: options(source),
   }));
   const listed = new Set(names.flatMap((one) => one.items));
-  const others = columns.filter((one) => !listed.has(one));
+  const others = othersOf(columns).filter((one) => !listed.has(one));
+  const data = [...names, ...(others.length ? [{ group: "Others", items: others }] : [])];
+  const added = othersOf(columns).length;
   return (
     <Popover width={340} position="bottom-end" trapFocus withinPortal>
       <Popover.Target>
         <Button variant="default" leftSection={<IconColumns3 size={16} />}>
-          {columns.length ? `Columns (${columns.length})` : "Columns"}
+          {added ? `Columns (${added})` : "Columns"}
         </Button>
       </Popover.Target>
       <Popover.Dropdown maw="calc(100vw - 24px)" aria-label="Columns">
-        <MultiSelect
-          label="Columns"
-          description="Settings, metrics and results of the runs"
-          placeholder={columns.length ? "" : "Part of the name"}
-          data={others.length ? [...names, { group: "Others", items: others }] : names}
-          value={columns}
-          onChange={onColumns}
-          searchable
-          clearable
-          hidePickedOptions
-          limit={LIMIT}
-          maxValues={20}
-          comboboxProps={{ withinPortal: false }}
-          nothingFoundMessage="No run has such a value"
-        />
+        <Stack gap="sm">
+          <MultiSelect
+            label="Columns"
+            description="Drag a heading of the list to move its column, and its edge to set the width."
+            placeholder={columns.length ? "" : "Part of the name"}
+            data={[{ group: "In every list", items: own }, ...data]}
+            value={columns}
+            onChange={(next) => onLayout({ columns: chosen(columns, next) })}
+            searchable
+            clearable
+            hidePickedOptions
+            limit={LIMIT}
+            maxValues={26}
+            comboboxProps={{ withinPortal: false }}
+            nothingFoundMessage="No run has such a value"
+          />
+          <Button
+            variant="default"
+            size="compact-sm"
+            disabled={isDefault(layout)}
+            onClick={() => onLayout(DEFAULT)}
+          >
+            Reset the columns
+          </Button>
+        </Stack>
       </Popover.Dropdown>
     </Popover>
   );

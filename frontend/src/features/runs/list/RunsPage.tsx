@@ -1,4 +1,5 @@
 import { Button, Group, MultiSelect, Select } from "@mantine/core";
+import { IconDownload } from "@tabler/icons-react";
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { useState } from "react";
@@ -6,7 +7,7 @@ import { useMay } from "../../../api/accounts/session";
 import { Problem } from "../../../api/client";
 import { pipelinesQuery } from "../../../api/runs/pipelines";
 import { runKindsQuery } from "../../../api/runs/runKinds";
-import { type RunFilters, runsQuery } from "../../../api/runs/runs";
+import { type RunFilters, runsQuery, runTableHref } from "../../../api/runs/runs";
 import { Empty, Failure, Loaded } from "../../../shared/Feedback";
 import { useByName } from "../../../shared/forms/useByName";
 import { LinkButton } from "../../../shared/links";
@@ -18,6 +19,8 @@ import { FilterBox } from "./FilterBox";
 import { ImportHistory } from "./ImportHistory";
 import { RunRows } from "./RunRows";
 import { SelectionBar } from "./SelectionBar";
+import { askedOf, DEFAULT, fileColumns, othersOf } from "./tableLayout";
+import { useTableLayout } from "./useTableLayout";
 import { ViewsMenu } from "../../../shared/views/ViewsMenu";
 import { runViews, type RunViewQuery } from "../../../api/views";
 
@@ -29,7 +32,10 @@ const OWN_VIEWS = [
   ["Favourites", "is:favourite"],
   ["Failed", "state:failed"],
   ["Archived", "is:archived"],
-].map(([label, filter]): [string, RunViewQuery] => [label!, { filter: filter!, sort: NEWEST, columns: [] }]);
+].map(([label, filter]): [string, RunViewQuery] => [
+  label!,
+  { filter: filter!, sort: NEWEST, columns: [], widths: {} },
+]);
 const HALF = { base: "calc(50% - 6px)", xs: 200 };
 
 export function RunsPage() {
@@ -37,8 +43,18 @@ export function RunsPage() {
   const search = route.useSearch();
   const navigate = route.useNavigate();
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
+  const { layout, change: changeLayout } = useTableLayout(
+    project,
+    search,
+    (change, replace) =>
+      void navigate({ search: (old) => ({ ...old, ...change }), replace, resetScroll: false }),
+  );
+  const { state, kind, pipeline, filter, sort } = search;
+  const filters = { state, kind, pipeline, filter, sort } as RunFilters;
+  // In the order of their names: another order of columns asks for nothing new.
+  const column = othersOf(layout.columns).sort();
   const runs = useInfiniteQuery({
-    ...runsQuery(project, search as RunFilters),
+    ...runsQuery(project, { ...filters, column: column.length ? column : undefined }),
     // A mistake in the filter does not go away by asking again.
     retry: (times, error) =>
       times < 3 && !(error instanceof Problem && error.status < 500 && error.status > 0),
@@ -47,7 +63,6 @@ export function RunsPage() {
   const narrowed = Boolean(search.state ?? search.kind ?? search.pipeline ?? search.filter);
   // Without a run there is nothing to narrow down or to compare.
   const none = !narrowed && runs.data?.pages[0]?.items.length === 0;
-  const columns = search.column ?? [];
   const mistaken = runs.error instanceof Problem && runs.error.code === "bad_filter" ? runs.error : null;
   const inFilter = mistaken?.places[0]?.location.startsWith("filter");
   const show = (change: Partial<RunsSearch>) => {
@@ -59,7 +74,12 @@ export function RunsPage() {
   const [lastPages, setLastPages] = useState(pages);
   if (pages && pages !== lastPages) setLastPages(pages);
   const last = lastPages?.flatMap((page) => page.items) ?? [];
-  const view: RunViewQuery = { filter: search.filter ?? "", sort: search.sort ?? NEWEST, columns };
+  const view: RunViewQuery = {
+    filter: search.filter ?? "",
+    sort: search.sort ?? NEWEST,
+    columns: askedOf(layout.columns) ?? ["name", ...layout.columns],
+    widths: layout.widths,
+  };
 
   return (
     <Page title="Runs" actions={mayRun && <ImportHistory project={project} />}>
@@ -73,30 +93,37 @@ export function RunsPage() {
           />
           <Group align="flex-end" gap="sm">
             <Narrowing project={project} search={search} onShow={show} />
-            <ColumnsButton
-              project={project}
-              columns={columns}
-              onColumns={(next) => show({ column: next.length ? next : undefined })}
-            />
+            <ColumnsButton project={project} layout={layout} onLayout={changeLayout} />
             <ViewsMenu
               views={runViews(project)}
               mayChange={mayRun}
               own={OWN_VIEWS}
               words={({ filter }) => filter || "all runs"}
-              about="Keeps the filter, the order and the columns of the list for everyone in the project"
+              about="Keeps the filter, the order, the columns and their widths for everyone in the project"
               example="good-rewards"
               query={view}
-              onView={({ filter, sort, columns: shown }) => {
+              onView={({ filter, sort, columns, widths }) => {
                 setChosen(new Set());
                 void navigate({
-                  search: {
+                  search: (old) => ({
                     filter: filter || undefined,
                     sort: sort === NEWEST ? undefined : sort,
-                    column: shown.length ? shown : undefined,
-                  },
+                    // The views that every project has leave the columns as they are.
+                    column: columns?.length ? columns : old.column,
+                    width: columns?.length ? widths : old.width,
+                  }),
                 });
               }}
             />
+            <Button
+              component="a"
+              variant="default"
+              leftSection={<IconDownload size={16} />}
+              href={runTableHref(project, { ...filters, column: fileColumns(layout.columns) })}
+              download
+            >
+              Export CSV
+            </Button>
           </Group>
         </>
       )}
@@ -106,7 +133,8 @@ export function RunsPage() {
             <div className="outdated" inert>
               <RunRows
                 runs={last}
-                columns={columns}
+                layout={layout}
+                onLayout={() => undefined}
                 sort={search.sort ?? NEWEST}
                 onSort={() => undefined}
                 chosen={chosen}
@@ -117,7 +145,13 @@ export function RunsPage() {
         ) : (
           <>
             <Failure error={mistaken} />
-            <Button variant="default" onClick={() => show({ sort: undefined, column: undefined })}>
+            <Button
+              variant="default"
+              onClick={() => {
+                changeLayout(DEFAULT);
+                show({ sort: undefined, column: undefined, width: undefined });
+              }}
+            >
               Show the newest first, without columns
             </Button>
           </>
@@ -139,7 +173,8 @@ export function RunsPage() {
               <>
                 <RunRows
                   runs={items}
-                  columns={columns}
+                  layout={layout}
+                  onLayout={changeLayout}
                   sort={search.sort ?? NEWEST}
                   onSort={(sort) => show({ sort: sort === NEWEST ? undefined : sort })}
                   chosen={chosen}
