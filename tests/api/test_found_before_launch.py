@@ -93,6 +93,20 @@ def test_a_reward_server_at_a_private_address_is_refused_at_its_field(
     assert "config.rules.1.url" not in faults("http://127.0.0.1:9/score")
 
 
+def test_an_environment_server_at_a_private_address_is_refused_at_its_field(world: ApiWorld) -> None:
+    imported(world, "asked", "prompts", [{"prompt": f"Question {n}?"} for n in range(20)])
+
+    def faults(url: str) -> dict[str, str]:
+        server = {"kind": "openenv", "url": url, "action_field": "message", "observation_field": "text"}
+        config = {"run": "train", "method": "rloo", "environment": server}
+        body = {"config": config, "inputs": {"model": "tiny", "data": "asked"}}
+        made = world.client.post(world.url("runs/estimate"), json=body).json()
+        return {error["location"]: error["message"] for error in made.get("errors", [])}
+
+    assert faults("http://127.0.0.1:9")["config.environment.url"].startswith("is a private address")
+    assert "config.environment.url" not in faults("http://8.8.8.8")
+
+
 def test_a_method_that_samples_nothing_is_warned_of_max_steps_that_its_rows_do_not_have(
     world: ApiWorld, steerboard: Steerboard, url: str, token: str, tmp_path: Path
 ) -> None:

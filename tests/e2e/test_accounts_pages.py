@@ -61,7 +61,7 @@ def test_an_invited_member_comes_in_by_the_link_and_sees_what_the_role_allows(
     expect(theirs.get_by_role("alert")).to_contain_text("There is no such user with this password")
     theirs.get_by_label(re.compile(r"^Password\W*$")).fill("a long enough one")
     theirs.get_by_role("button", name="Sign in").click()
-    expect(theirs.get_by_role("heading", name="default")).to_be_visible()
+    expect(theirs.get_by_role("heading", name="Home")).to_be_visible()
 
     # Another role is in force at their next click; a removed member is out.
     page.get_by_role("combobox", name="Role of vera", exact=True).click()

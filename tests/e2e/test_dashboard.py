@@ -24,7 +24,7 @@ def test_a_link_signs_in_once_and_signing_out_ends_it(world: World, browser: Bro
     page = context.new_page()
     link = world.sign_in_link()
     follow(page, link)
-    expect(page.get_by_role("heading", name="default")).to_be_visible()
+    expect(page.get_by_role("heading", name="Home")).to_be_visible()
     page.get_by_role("button", name=re.compile("Signed in as")).click()
     page.get_by_role("menuitem", name="Sign out").click()
     expect(page.get_by_role("heading", name="Sign in to Steerboard")).to_be_visible()

@@ -29,7 +29,7 @@ def published(folder: Path, model_type: str = "llama", **config: object) -> Path
     torch.manual_seed(0)
     ends = {"bos_token_id": tokenizer.bos_token_id, "eos_token_id": tokenizer.eos_token_id}
     shape = {**SHAPE, "vocab_size": len(tokenizer) + 24, "pad_token_id": None, "num_labels": 2}
-    AutoModelForCausalLM.from_config(AutoConfig.for_model(model_type, **shape, **ends, **config)).save_pretrained(
+    AutoModelForCausalLM.from_config(AutoConfig.for_model(model_type, **{**shape, **ends, **config})).save_pretrained(
         folder
     )
     model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.bfloat16)

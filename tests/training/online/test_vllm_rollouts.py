@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 
 import pytest
@@ -20,6 +21,7 @@ from steerboard_workers.engines.shared_weights import SharedWeights
 from steerboard_workers.engines.vllm.watchdog import EngineFailed
 from steerboard_workers.stages.models.model_io import load_policy
 from steerboard_workers.stages.runtime import Stage
+from support.environments import FOLDER, environment
 from support.models.vllm_engine import PYTHON, needs_vllm
 
 NEEDS_GPU = pytest.mark.skipif(not torch.cuda.is_available(), reason="copies from a GPU")
@@ -90,6 +92,26 @@ class TestTraining:
         steps = [event.values for event in events if event.type == "metrics"]
         assert steps
         assert all(values["sampler_difference_max"] < 1e-3 for values in steps)
+
+    @pytest.mark.parametrize("method", ["rloo", "grpo"])
+    def test_turns_of_an_environment_are_learned_by_the_ids_that_vllm_drew(
+        self, make_stage, wide_model, tmp_path, method
+    ):
+        model = tmp_path / "ending"
+        shutil.copytree(wide_model, model)
+        ends = [json.loads((model / "config.json").read_text())["eos_token_id"], *range(50, 150)]
+        (model / "generation_config.json").write_text(json.dumps({"eos_token_id": ends}))
+        config = {key: value for key, value in QUICK.items() if key != "rules"}
+        config |= {"method": method, "environment": environment("asked", max_turns=3), "max_new_tokens": 6}
+        access = {"folders": {"roots": [str(FOLDER)]}}
+        stage = make_stage(config, model=model, reward_access=access)
+        stage.spec = stage.spec.model_copy(update={"vllm": engine_process(tmp_path)})
+        metrics = ran(stage)
+        assert len(metrics) == 4
+        for values in metrics.values():
+            assert values["turns"] > 1.5
+            assert values["sampler_difference_max"] < 1e-3
+            assert values["ratio_error"] < 1e-4
 
     def test_without_vllm_the_run_fails_at_once(self, started):
         stage = started()

@@ -18,6 +18,7 @@ from steerboard.runs.texts import all_held_out
 from steerboard_contracts.complaints import did_you_mean
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.methods import needed_method
+from steerboard_contracts.online.environments import EpisodicConfig, OpenEnvServer
 from steerboard_contracts.online.reward_rules import HttpReward
 from steerboard_contracts.online.rewarded import RewardedOnlineConfig
 from steerboard_contracts.run_config import RunConfig
@@ -174,11 +175,17 @@ def _judge_faults(config: RewardedOnlineConfig, catalogue: Catalogue) -> Iterato
 
 
 def _address_faults(config: RewardedOnlineConfig, catalogue: Catalogue) -> Iterator[StageFault]:
-    """The reward servers at private addresses: every call to them would be refused."""
-    for at, rule in enumerate(config.rules):
-        wrong = catalogue.address_fault(rule.url) if isinstance(rule, HttpReward) else None
+    """The servers of rewards and environments at private addresses: every call to them would be refused."""
+    servers: list[tuple[tuple[str, ...], HttpReward | OpenEnvServer]] = [
+        (("rules", str(at)), rule) for at, rule in enumerate(config.rules) if isinstance(rule, HttpReward)
+    ]
+    environment = config.environment if isinstance(config, EpisodicConfig) else None
+    if isinstance(environment, OpenEnvServer):
+        servers.append((("environment",), environment))
+    for place, server in servers:
+        wrong = catalogue.address_fault(server.url)
         if wrong is not None:
-            yield StageFault(("config", "rules", str(at), "url"), wrong)
+            yield StageFault(("config", *place, "url"), wrong)
 
 
 def _kind_of(given: Given | None) -> str | None:

@@ -24,7 +24,11 @@ export function Home() {
   const pipelines = useQuery(pipelinesQuery(project));
   const fresh = pipelines.data?.items.length === 0;
   return (
-    <Page title={project} about="Running, waiting and failed work, and the workers.">
+    <Page
+      title="Home"
+      tab={project}
+      about={`Running, waiting and failed work in the project ${project}, and the workers.`}
+    >
       <FirstSteps project={project} />
       <Waiting project={project} />
       <Active project={project} />
