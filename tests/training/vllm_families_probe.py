@@ -1,11 +1,12 @@
-"""The greedy answer of vLLM to one prompt, or why it refuses: `python vllm_families_probe.py FOLDER OUT`, by vLLM's
-Python. FOLDER is a model; the ids of the answer, or the error's code and text, are written to OUT as JSON."""
+"""The greedy answers of vLLM to one prompt, or why it refuses: `python vllm_families_probe.py FOLDER OUT`, by vLLM's
+Python. FOLDER has a folder for each model; OUT is JSON: the ids of its answer, or the error's code and text, by name."""
 
 from __future__ import annotations
 
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 from steerboard_contracts.decoding import Decoding
 from steerboard_contracts.errors import SteerboardError
@@ -20,7 +21,7 @@ PROMPT = [{"role": "user", "content": "Name a colour."}]
 NEW_TOKENS = 6
 
 
-def main(folder: Path, out: Path) -> None:
+def asked(folder: Path) -> dict[str, Any]:
     config = GenerateConfig(engine="vllm", batch_size=4, precision="fp32", vllm={"eager": True})
     model = ModelInput(name="policy", path=str(folder), content_hash=folder.name)
     spec = StageSpec(run_id="probe", name="probe", config=config, inputs={"policy": model}, threads=1)
@@ -28,11 +29,13 @@ def main(folder: Path, out: Path) -> None:
         with open_policy(Stage(folder.parent, spec, EventWriter(2)), "policy", config) as policy:
             decoding = Decoding(temperature=0.0, max_new_tokens=NEW_TOKENS)
             (answer,) = policy.engine.generate([Request(0, PROMPT)], decoding, 0)
-            said = {"ids": list(answer.token_ids)}
+            return {"ids": list(answer.token_ids)}
     except SteerboardError as error:
-        said = {"code": error.code, "detail": str(error)}
-    out.write_text(json.dumps(said))
+        return {"code": error.code, "detail": str(error)}
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]))
+    found = {}
+    for folder in sorted(Path(sys.argv[1]).iterdir()):
+        found[folder.name] = asked(folder)
+        Path(sys.argv[2]).write_text(json.dumps(found))

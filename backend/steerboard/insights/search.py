@@ -35,14 +35,50 @@ class SearchResult(BaseModel):
     detail: str
 
 
+_THINGS: dict[FoundType, tuple[Any, ColumnElement[Any] | InstrumentedAttribute[Any]]] = {
+    "pipeline": (Pipeline, Pipeline.recipe["name"].astext),
+    "evaluation": (Evaluation, func.left(Evaluation.description, 100)),
+    "model": (Model, func.coalesce(Model.method, Model.role)),
+    "dataset": (Dataset, Dataset.kind),
+}
+_RUN: Select[*tuple[Any, ...]] = (
+    select(
+        Run.id,
+        func.concat_ws(".", Pipeline.name, Run.name),
+        func.concat_ws(", ", func.coalesce(Run.method, Run.kind), Run.state),
+    )
+    .outerjoin(Pipeline, Pipeline.id == Run.pipeline_id)
+    .where(Run.parent_id.is_(None), Run.kind != UNLISTED)
+)
+
+
 def find_everything(session: Session, access: Access, query: str, limit: int) -> list[SearchResult]:
-    """The newest of each type first, at most `limit` of them. A blank query finds the newest."""
+    """Of each type the thing of exactly this name, then the newest, at most `limit` of them. A blank query finds the
+    newest."""
     text = query.strip()
     results = []
     for type_, statement in _statements(session, access, text, limit):
-        for id_, name, detail in session.execute(statement.limit(limit)):
+        found = {row[0]: row for row in session.execute(statement.limit(limit))}
+        named = _named(type_, access.project.id, text, limit) if text else None
+        # However many are newer, a name that is typed in full leads to its thing.
+        first = {} if named is None else {row[0]: row for row in session.execute(named)}
+        for id_, name, detail in [*(first | found).values()][:limit]:
             results.append(SearchResult(type=type_, id=id_, name=name, detail=detail or ""))
     return results
+
+
+def _named(type_: FoundType, project: uuid.UUID, text: str, limit: int) -> Select[*tuple[Any, ...]] | None:
+    """The thing whose name this is; a stage's is that of its pipeline with its own, or its own alone. None for types of
+    which a project has few."""
+    if type_ == "run":
+        pipeline, _, stage = text.rpartition(".")
+        alone, in_pipeline = Run.name == text, (Pipeline.name == pipeline) & (Run.name == stage)
+        named = Run.project_id == project, Run.name.in_((text, stage)), or_(alone, in_pipeline)
+        return _RUN.where(*named).order_by(Run.id.desc()).limit(limit)
+    if type_ not in _THINGS:
+        return None
+    table, detail = _THINGS[type_]
+    return select(table.id, table.name, detail).where(table.project_id == project, table.name == text)
 
 
 def _statements(
@@ -57,11 +93,11 @@ def _statements(
         newest = ids.order_by(table.id.desc()).limit(limit).subquery()
         return select(table.id, table.name, detail).where(table.id.in_(select(newest))).order_by(table.id.desc())
 
-    yield "pipeline", of("pipeline", Pipeline, Pipeline.recipe["name"].astext)
+    yield "pipeline", of("pipeline", *_THINGS["pipeline"])
     yield "run", _runs(session, project, text)
-    yield "evaluation", of("evaluation", Evaluation, func.left(Evaluation.description, 100))
-    yield "model", of("model", Model, func.coalesce(Model.method, Model.role))
-    yield "dataset", of("dataset", Dataset, Dataset.kind)
+    yield "evaluation", of("evaluation", *_THINGS["evaluation"])
+    yield "model", of("model", *_THINGS["model"])
+    yield "dataset", of("dataset", *_THINGS["dataset"])
     yield "campaign", _campaigns(project, text)
     arenas: Select[*tuple[Any, ...]] = select(Arena.id, Arena.name, literal("arena", String)).where(
         Arena.project_id == project
@@ -71,13 +107,7 @@ def _statements(
 
 
 def _runs(session: Session, project: uuid.UUID, text: str) -> Select[Any]:
-    whole = func.concat_ws(".", Pipeline.name, Run.name)
-    detail = func.concat_ws(", ", func.coalesce(Run.method, Run.kind), Run.state)
-    statement = (
-        select(Run.id, whole, detail)
-        .outerjoin(Pipeline, Pipeline.id == Run.pipeline_id)
-        .where(Run.project_id == project, Run.parent_id.is_(None), Run.kind != UNLISTED, ~is_archived(Run.id))
-    )
+    statement = _RUN.where(Run.project_id == project, ~is_archived(Run.id))
     if text:
         matching = runs_with(session, text)
         # Without a word there are no words to look for, such as in `#1`.

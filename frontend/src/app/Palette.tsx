@@ -5,6 +5,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import { type SearchResult, searchQuery } from "../api/search";
+import { byFit } from "./fit";
 
 interface Place {
   to: string;
@@ -50,7 +51,11 @@ export function Palette({ project, places }: { project: string; places: readonly
   const go = (href: string) => () => void navigate({ href });
   const base = `/p/${project}`;
   const wanted = typed.trim().toLowerCase();
-  const pages = [...places, ...FURTHER].filter(({ label }) => label.toLowerCase().includes(wanted));
+  const pages = byFit(
+    [...places, ...FURTHER].filter(({ label }) => label.toLowerCase().includes(wanted)),
+    ({ label }) => label,
+    wanted,
+  );
   const groups = [
     {
       group: "Pages",
@@ -62,14 +67,16 @@ export function Palette({ project, places }: { project: string; places: readonly
     },
     ...GROUPS.map(({ type, label, page }) => ({
       group: label,
-      actions: (found.data ?? [])
-        .filter((one) => one.type === type)
-        .map((one): SpotlightActionData => ({
-          id: `${type}/${one.id}`,
-          label: one.name,
-          description: one.detail,
-          onClick: go(`${base}/${page(one)}`),
-        })),
+      actions: byFit(
+        (found.data ?? []).filter((one) => one.type === type),
+        ({ name }) => name,
+        wanted,
+      ).map((one): SpotlightActionData => ({
+        id: `${type}/${one.id}`,
+        label: one.name,
+        description: one.detail,
+        onClick: go(`${base}/${page(one)}`),
+      })),
     })),
   ];
   return (
@@ -92,7 +99,11 @@ export function Palette({ project, places }: { project: string; places: readonly
         placeholder: "Page, run, pipeline, evaluation, model or dataset",
         "aria-label": "Go to",
       }}
-      actions={groups.filter(({ actions }) => actions.length > 0)}
+      actions={byFit(
+        groups.filter(({ actions }) => actions.length > 0),
+        ({ actions }) => actions[0]!.label ?? "",
+        wanted,
+      )}
     />
   );
 }

@@ -155,3 +155,14 @@ def test_one_search_finds_everything_that_has_a_page(world: ApiWorld, runs: dict
     assert len([one for one in world.get("search", q="pairs") if one["type"] == "dataset"]) == 8
     assert [one["name"] for one in world.get("search", q="pairs-0") if one["type"] == "dataset"] == ["pairs-0"]
     assert world.get("search", q="nothing like it") == []
+
+
+def test_a_name_in_full_comes_first_however_many_newer_ones_contain_it(world: ApiWorld, runs: dict[str, str]) -> None:
+    world.dataset("exact")
+    for number in range(9):
+        world.dataset(f"exact-{number}")
+    found = [one["name"] for one in world.get("search", q="exact") if one["type"] == "dataset"]
+    assert found == ["exact", *(f"exact-{number}" for number in range(8, 1, -1))]
+    for query in ("small-1.sft", "sft"):
+        (first, *_) = [one["name"] for one in world.get("search", q=query) if one["type"] == "run"]
+        assert first == "small-1.sft"
