@@ -1,5 +1,5 @@
 """The greedy answers of vLLM to one prompt, or why it refuses: `python vllm_families_probe.py FOLDER OUT`, by vLLM's
-Python. FOLDER has a folder for each model; OUT is JSON: the ids of its answer, or the error's code and text, by name."""
+Python. FOLDER has a folder for each model; OUT is JSON: the ids it answers, or the error's code and text, by model."""
 
 from __future__ import annotations
 

@@ -163,6 +163,9 @@ def _engine_errors() -> Iterator[None]:
         if "unsupported" in str(error).lower():
             raise _refused(error) from error
         raise
+    except (ValueError, TypeError, AttributeError) as error:
+        # The model's own code, of transformers, does not fit what vLLM put into it: known at the first token.
+        raise _refused(error) from error
 
 
 def _refused(error: Exception) -> BadInput:
