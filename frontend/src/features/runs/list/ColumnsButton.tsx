@@ -46,7 +46,17 @@ export function ColumnsButton({ project, layout, onLayout }: Properties) {
       </Popover.Target>
       <Popover.Dropdown maw="calc(100vw - 24px)" aria-label="Columns">
         <Stack gap="sm">
+          {/* Above the options, which open with the popover. */}
+          <Button
+            variant="default"
+            size="compact-sm"
+            disabled={isDefault(layout)}
+            onClick={() => onLayout(DEFAULT)}
+          >
+            Reset the columns
+          </Button>
           <MultiSelect
+            data-autofocus
             label="Columns"
             description="Drag a heading of the list to move its column, and its edge to set the width."
             placeholder={columns.length ? "" : "Part of the name"}
@@ -61,14 +71,6 @@ export function ColumnsButton({ project, layout, onLayout }: Properties) {
             comboboxProps={{ withinPortal: false }}
             nothingFoundMessage="No run has such a value"
           />
-          <Button
-            variant="default"
-            size="compact-sm"
-            disabled={isDefault(layout)}
-            onClick={() => onLayout(DEFAULT)}
-          >
-            Reset the columns
-          </Button>
         </Stack>
       </Popover.Dropdown>
     </Popover>
