@@ -233,3 +233,36 @@ def test_answers_have_their_markdown_until_the_reader_wants_them_raw(
     expect(answer.locator("pre")).to_have_text(text)
     page.get_by_role("button", name="Rendered").click()
     expect(answer.locator("strong")).to_have_text("Count")
+
+
+def test_an_answer_leads_to_its_trace_and_the_call_about_it(
+    rows_page: Page, talk: Evaluated, sessions: sessionmaker[Session]
+) -> None:
+    page = rows_page
+    given = "<|user|>\nExplain it.<|end|>\n<|assistant|>\n"
+    with transaction(sessions) as session:
+        session.execute(
+            update(Response)
+            .where(Response.entrant_id == talk.ids["dt"], Response.position == 0)
+            .values(prompts=[given], prompt_tokens=[21], finished=[False])
+        )
+    page.goto(f"{HOME}?tab=items&a=sft&b=dt&item=0")
+    page.get_by_role("button", name="Trace of dt").click()
+    trace = page.get_by_role("dialog", name="Answer of dt, prompt 1")
+    answer = trace.get_by_role("region", name="Answer", exact=True)
+    expect(answer).to_contain_text("<|assistant|>")
+    expect(answer).to_contain_text("21 tokens")
+    expect(answer).to_contain_text("by the token limit")
+    expect(answer).to_contain_text("not recorded")  # the time
+    expect(trace.get_by_text("Reward by rm")).to_be_visible()
+    faults = faults_of(page, "trace of an answer")
+    trace.get_by_role("table", name="Verdicts on the answer").get_by_role("button").first.click()
+    call = page.get_by_role("dialog", name="Call of gpt, prompt 1")
+    expect(call.get_by_role("region", name="What was sent")).to_be_visible()
+    call.get_by_role("button", name="Close").click()
+    expect(trace).to_be_visible()
+    trace.get_by_role("button", name="Close").click()
+    page.get_by_role("button", name="Trace of sft").click()
+    old = page.get_by_role("dialog", name="Answer of sft, prompt 1")
+    expect(old.get_by_text("The rendered prompt was not recorded; these are the messages.")).to_be_visible()
+    assert faults == {}, told(faults)

@@ -117,6 +117,9 @@ export interface EvaluationSearch extends ItemsSearch {
   seen?: "yes" | "no";
   /** A verdict whose call is open. */
   call?: number;
+  /** The entrant whose answer's trace is open, and which of its answers that is. */
+  traced?: string;
+  sample?: number;
   /** A judge's verdicts of one status. */
   judge?: string;
   status?: string;
@@ -137,6 +140,8 @@ export function evaluationSearch(search: Record<string, unknown>): EvaluationSea
     length: LENGTHS.find((length) => length === search.length),
     item: numberOf(search.item),
     call: numberOf(search.call),
+    traced: textOf(search.traced),
+    sample: numberOf(search.sample),
     judge: textOf(search.judge),
     status: textOf(search.status),
     ask: search.ask === true || undefined,

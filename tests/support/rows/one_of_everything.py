@@ -258,10 +258,9 @@ def fill(session: Session, store: ArtifactStore, project: Project, folder: Path,
     entrants = []
     for place in range(2):
         entrant = evaluation.Entrant(
-            evaluation_id=compared.id, position=place, name=f"e{place}", source="import", decoding={}, samples=1
+            evaluation_id=compared.id, position=place, name=f"{who}-e{place}", source="import", decoding={}, samples=1
         )
-        session.add(entrant)
-        session.flush()
+        made.add(session, "entrant", entrant, name=True)
         session.add(evaluation.Response(entrant_id=entrant.id, position=0, sample=0, turns=[f"answer {place}"]))
         entrants.append(entrant)
     judge = judges.Judge(

@@ -182,7 +182,7 @@ function Verdicts({ trace, onCall }: { trace: Trace; onCall: (verdict: ItemVerdi
           <Button
             size="compact-xs"
             variant="light"
-            aria-label={`Call of ${verdict.judge}, verdict ${verdict.id}`}
+            aria-label={`Open the call of ${verdict.judge}, verdict ${verdict.id}`}
             onClick={() => onCall(verdict)}
           >
             Open

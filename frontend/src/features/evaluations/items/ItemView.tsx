@@ -1,6 +1,6 @@
 import { ActionIcon, Badge, Card, Group, Stack, Text, Title } from "@mantine/core";
 import { IconChevronLeft, IconChevronRight } from "@tabler/icons-react";
-import { useState } from "react";
+import { getRouteApi } from "@tanstack/react-router";
 import type { Evaluation } from "../../../api/evaluation/evaluations";
 import { wholePrompt } from "../../../api/evaluation/evaluations";
 import type { ItemDetail } from "../../../api/evaluation/items";
@@ -15,6 +15,8 @@ import { ItemRankings, ranksOf } from "./ItemRankings";
 import { ItemVerdicts } from "./ItemVerdicts";
 import { COLORS, keyOf, preferred } from "./sources";
 
+const route = getRouteApi("/p/$project/evaluations/$evaluation");
+
 interface Properties {
   project: string;
   evaluation: Evaluation;
@@ -27,7 +29,15 @@ interface Properties {
 export function ItemView({ project, evaluation, found, filters, onStep }: Properties) {
   const { a, b } = filters;
   const { prompt } = found;
-  const [traced, setTraced] = useState<{ entrant: string; sample: number } | null>(null);
+  const { traced, sample } = route.useSearch();
+  const navigate = route.useNavigate();
+  // In the address, so that it stays open where the page is laid out anew, and can be sent to others.
+  const trace = (entrant?: string, which?: number) =>
+    void navigate({
+      search: (known) => ({ ...known, traced: entrant, sample: which || undefined }),
+      replace: true,
+      resetScroll: false,
+    });
   const pair = a && b ? [a, b] : null;
   const first = pair ?? evaluation.entrants.map((one) => one.name);
   const others = evaluation.entrants.filter((one) => !first.includes(one.name));
@@ -38,7 +48,7 @@ export function ItemView({ project, evaluation, found, filters, onStep }: Proper
         key={name}
         name={name}
         asked={entrant?.score ?? null}
-        onTrace={(sample) => setTraced({ entrant: name, sample })}
+        onTrace={(which) => trace(name, which)}
         spans={found.rankings.flatMap((one) => one.spans).filter((span) => span.entrant === name)}
         responses={prompt.responses
           .filter((one) => one.entrant === name)
@@ -124,13 +134,14 @@ export function ItemView({ project, evaluation, found, filters, onStep }: Proper
           </details>
         )}
         <ItemVerdicts project={project} evaluation={evaluation} found={found} />
-        {traced && (
+        {traced && evaluation.entrants.some((one) => one.name === traced) && (
           <AnswerTrace
             project={project}
             evaluation={evaluation.id}
             position={prompt.position}
-            {...traced}
-            onClose={() => setTraced(null)}
+            entrant={traced}
+            sample={sample ?? 0}
+            onClose={() => trace()}
           />
         )}
         <ItemRankings rankings={found.rankings} names={first} />
