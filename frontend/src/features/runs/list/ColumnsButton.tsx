@@ -46,7 +46,6 @@ export function ColumnsButton({ project, layout, onLayout }: Properties) {
       </Popover.Target>
       <Popover.Dropdown maw="calc(100vw - 24px)" aria-label="Columns">
         <Stack gap="sm">
-          {/* Above the options, which open with the popover. */}
           <Button
             variant="default"
             size="compact-sm"
@@ -57,6 +56,8 @@ export function ColumnsButton({ project, layout, onLayout }: Properties) {
           </Button>
           <MultiSelect
             data-autofocus
+            // The options would cover the button above.
+            openOnFocus={false}
             label="Columns"
             description="Drag a heading of the list to move its column, and its edge to set the width."
             placeholder={columns.length ? "" : "Part of the name"}
