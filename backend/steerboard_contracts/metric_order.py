@@ -32,6 +32,8 @@ _LAST = (
     *("grad_norm", "lr", "effective_sample_size", "steps", "epochs", "tokens", "tokens_per_second"),
     *("memory_peak", "parameters", "architecture"),
 )
+# Shown behind another figure than that which their letters follow.
+_BEHIND = {"replayed_routes_differ": "sampler_ratio_max "}
 _HELD_OUT = ("eval_", "held_out_")
 _COSTS = ("memory_", "log_prob_seconds", "reused_", "resumed_")
 _COST_WORDS = ("seconds", "tokens", "tokens_per_second", "steps", "epochs", "parameters")
@@ -48,7 +50,7 @@ def importance(name: str) -> tuple[int, int, str]:
         return 4, _LAST.index(plain), name
     if name.startswith(_COSTS) or name.endswith("_rows"):
         return 5, 0, name
-    return (2 if held_out else 3), 0, name
+    return (2 if held_out else 3), 0, _BEHIND.get(name, name)
 
 
 def by_importance(metrics: Mapping[str, Value]) -> dict[str, Value]:

@@ -134,6 +134,11 @@ class OnlineConfig(TrainingConfig):
         return False
 
     @property
+    def replays_routes(self) -> bool:
+        """Whether the trained model sends tokens to the experts that the engine chose for them."""
+        return False
+
+    @property
     def samples_apart(self) -> bool:
         """Whether another process samples than one that trains."""
         return self.engine == "vllm" or self.placement.rollout > 0

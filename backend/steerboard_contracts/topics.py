@@ -63,7 +63,9 @@ TOPICS: dict[str, frozenset[str]] = {
     ),
     "Entrants and judges": frozenset({"entrants", "examples", "decides", "judge"}),
     "Parameters trained": frozenset({"lora"}),
-    "Mixture of experts": frozenset({"router_aux_loss", "router_balance", "expert_kernels", "freeze_router"}),
+    "Mixture of experts": frozenset(
+        {"router_aux_loss", "router_balance", "expert_kernels", "freeze_router", "router_replay"}
+    ),
     "Evaluation and checkpoints": frozenset(
         {
             *("evaluate_every", "evaluate_rows", "keep", "checkpoint_every", "checkpoint_seconds", "probe", "health"),

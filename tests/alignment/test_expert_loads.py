@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from steerboard_workers.alignment.balance import assigned, balance_loss, load_figures, loads, probabilities
-from steerboard_workers.alignment.routers import Routes
+from steerboard_workers.alignment.replay import Routes
 
 
 def routes(*chosen: list[list[int]], experts: int = 4) -> list[Routes]:

@@ -164,6 +164,14 @@ class PolicyGradientConfig(EpisodicConfig):
     sampler_token_high: Annotated[
         Finite | None, Field(gt=1, description="Leave out answers of which a single token has a ratio above this.")
     ] = None
+    router_replay: Annotated[
+        bool,
+        Field(
+            description="Send each token of a mixture of experts to the experts that the engine chose for it while it "
+            "sampled, in every pass of the update and those before it; the routers still weigh them and learn.",
+            json_schema_extra={"source": "arXiv 2510.11370: rollout routing replay"},
+        ),
+    ] = False
     max_off_policy_steps: Annotated[
         int | None,
         Field(
@@ -230,6 +238,23 @@ class PolicyGradientConfig(EpisodicConfig):
                 f"{counted(youngest, 'step')} old when they are learned first"
             )
         return self
+
+    @model_validator(mode="after")
+    def _can_replay_routes(self) -> PolicyGradientConfig:
+        if not self.router_replay:
+            return self
+        if self.engine == "vllm" and not self.vllm.prefix_caching:
+            raise ValueError("router_replay needs vllm.prefix_caching: vLLM keeps the routes with the cached prompts")
+        if self.environment is not None and self.environment.max_turns > 1:
+            raise ValueError(
+                "router_replay is for answers of one turn: an engine reads earlier turns again, and may "
+                "route them in another way than it wrote them. Set max_turns to 1, or leave router_replay out"
+            )
+        return self
+
+    @property
+    def replays_routes(self) -> bool:
+        return self.router_replay
 
     @property
     def masks_answers(self) -> bool:

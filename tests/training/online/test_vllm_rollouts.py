@@ -22,6 +22,7 @@ from steerboard_workers.engines.vllm.watchdog import EngineFailed
 from steerboard_workers.stages.models.model_io import load_policy
 from steerboard_workers.stages.runtime import Stage
 from support.environments import FOLDER, environment
+from support.models.mixtures import FAMILIES, mixture_of
 from support.models.vllm_engine import PYTHON, needs_vllm
 
 NEEDS_GPU = pytest.mark.skipif(not torch.cuda.is_available(), reason="copies from a GPU")
@@ -51,9 +52,9 @@ def engine_process(folder) -> EngineProcess:
 
 @pytest.fixture
 def started(make_stage, wide_model, tmp_path):
-    def start(**config) -> Stage:
-        stage = make_stage({**QUICK, **config}, model=wide_model)
-        spec = stage.spec.model_copy(update={"vllm": engine_process(tmp_path)})
+    def start(model=wide_model, device="cpu", **config) -> Stage:
+        stage = make_stage({**QUICK, **config}, model=model)
+        spec = stage.spec.model_copy(update={"vllm": engine_process(tmp_path), "device": device})
         (stage.directory / STAGE_FILE).write_text(spec.model_dump_json())
         return Stage(stage.directory, spec, stage._events)
 
@@ -84,6 +85,22 @@ class TestTraining:
     def test_compiled_it_takes_new_weights_too(self, started):
         metrics = ran(started(vllm={"eager": False}, max_steps=2))
         assert all(values["sampler_difference_max"] < 1e-3 for values in metrics.values())
+
+    @pytest.mark.skipif(not torch.cuda.is_available(), reason="vLLM returns routes on a GPU only")
+    @pytest.mark.parametrize("family", FAMILIES)
+    def test_on_a_gpu_its_routes_are_replayed(self, started, wide_model, tmp_path, family):
+        mixture = mixture_of(wide_model, tmp_path / "mixture", family, experts=8)
+        run = {"model": mixture, "device": "cuda", "precision": "bf16", "max_steps": 2, "lr": 1e-4}
+        replayed, without = ran(started(**run, router_replay=True)), ran(started(**run))
+        for step, values in replayed.items():
+            assert values["replayed_routes_differ"] < 0.1
+            assert values["sampler_kl"] <= without[step]["sampler_kl"]
+
+    def test_on_a_cpu_it_returns_no_routes(self, started, wide_model, tmp_path):
+        mixture = mixture_of(wide_model, tmp_path / "mixture", "qwen3_moe")
+        with pytest.raises(EngineFailed, match="`router_replay` with vLLM needs a GPU") as caught:
+            ran(started(model=mixture, router_replay=True))
+        assert caught.value.code == "engine_refused"
 
     @pytest.mark.parametrize("strategy", ["ddp", "zero3"])
     def test_two_processes_sample_by_an_engine_each(self, started, strategy):

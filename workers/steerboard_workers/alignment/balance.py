@@ -16,7 +16,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from steerboard_workers.alignment.routers import Routes
+from steerboard_workers.alignment.replay import Routes
 
 
 def assigned(routes: Sequence[Routes], weights: Tensor) -> Tensor:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from steerboard_workers.alignment.rendering.render import RenderedGroup
 
 Ids = NDArray[np.int32]
+ChosenExperts = NDArray[np.uint8 | np.int16]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,9 @@ class Example:
     `steps`: of each response, the places in it that are read by a model that reads ends, where it is not the last token
     alone: those of its steps. They are supervised in place of tokens.
 
+    `routes`: of each response, the experts that computed it for its sampler, (tokens, layers, k) of every token of
+    prompt and response but the last one, which nothing reads. Empty: none of any.
+
     `companion`: a sequence that an objective's `prepare` reads without gradient, such as this prompt with an answer to
     another one. It has the log-probs of frozen models as well.
     """
@@ -45,6 +49,7 @@ class Example:
     companion: Example | None = None
     steps: tuple[Ids, ...] = ()
     token_values: Mapping[str, tuple[NDArray[np.float32], ...]] = field(default_factory=dict)
+    routes: tuple[ChosenExperts, ...] = ()
 
     @classmethod
     def of(cls, row: int, group: RenderedGroup, *, weight: float = 1.0, margin: float = 0.0) -> Example:

@@ -13,6 +13,7 @@ from torch.utils.checkpoint import checkpoint
 
 from steerboard_workers.alignment.divergence import Comparison, compare, comparison_rows
 from steerboard_workers.alignment.head import chunk_rows, chunks, is_plain, read_head, read_logits
+from steerboard_workers.alignment.replay import Replaying
 from steerboard_workers.alignment.segments import Segments
 
 # What a forward returns instead: to see whether two ways to compute the same agree, the hidden states (N, hidden), or
@@ -30,6 +31,8 @@ class PolicyModule(nn.Module):
     linear layer (soft caps, scales). `own_attention`: the model's implementation before batching chose another.
     `temperature`: log-probs are of softmax(logits / temperature); a forward may ask for another one.
     `comparison`: returned is how the distributions differ from a frozen model's, log-probs and `correct` first.
+    `routes` (L, B*T, k): experts that `routers` send tokens to, in the backward pass of what is computed again, too.
+    Without `routers`, and without routes, they choose themselves.
     """
 
     def __init__(self, model: Any, whole_head: bool = False) -> None:
@@ -39,6 +42,7 @@ class PolicyModule(nn.Module):
         self.temperature = 1.0
         self.entropies = False
         self.own_attention: str = model.config._attn_implementation
+        self.routers: Replaying | None = None
         self.vocabulary = int(model.config.get_text_config().vocab_size)
 
     def forward(
@@ -52,7 +56,10 @@ class PolicyModule(nn.Module):
         probe: Probe | None = None,
         temperature: float | None = None,
         comparison: Comparison | None = None,
+        routes: Tensor | None = None,
     ) -> tuple[Tensor, ...] | Tensor:
+        if self.routers is not None:
+            self.routers.replay(routes)
         inputs = model_inputs(input_ids, position_ids, attention_mask, segments)
         if probe == "hidden":
             return read_hidden(self.model, inputs, read)
@@ -115,7 +122,9 @@ class RewardModule(nn.Module):
         attention_mask: Tensor | None = None,
         segments: Segments | None = None,
         probe: Probe | None = None,
+        routes: Tensor | None = None,
     ) -> Tensor:
+        """`routes` are those of a policy that learns in the same steps, and no concern of this model."""
         hidden = read_hidden(self.model, model_inputs(input_ids, position_ids, attention_mask, segments), read)
         if probe == "hidden":
             return hidden

@@ -16,7 +16,7 @@ from steerboard_contracts.online.reward_access import RewardAccess
 from steerboard_contracts.online_config import OnlineConfig
 from steerboard_workers.alignment.batches.batch_source import BatchSource
 from steerboard_workers.alignment.batches.order import Order
-from steerboard_workers.alignment.examples import Example, Ids
+from steerboard_workers.alignment.examples import ChosenExperts, Example, Ids
 from steerboard_workers.alignment.objectives import Passes
 from steerboard_workers.alignment.rendering.render import Renderer, answer_room
 from steerboard_workers.phases import Phases
@@ -44,7 +44,8 @@ class Rollout:
 
     ids (T,) with the end token that was drawn, unless `finished` is False because a limit cut the answer: to be learned
     as they are, never tokenised again. log_probs (T,) float32: log pi of each id at the sampling temperature, or at 1
-    where decoding was greedy. `text` is without the end token.
+    where decoding was greedy. `text` is without the end token. `routes`: of the prompt and the ids, as an `Example` has
+    them, where the sampler was asked for them.
     """
 
     row: int
@@ -56,6 +57,7 @@ class Rollout:
     turns: tuple[TurnOfRollout, ...] = ()
     ended: bool = False
     lost: bool = False
+    routes: ChosenExperts | None = None
 
     @property
     def reward(self) -> float:
@@ -67,7 +69,7 @@ class Rollout:
         """The prompt with this answer: of several turns, the last one is the response, and what was sampled before it
         is learned inside of the prompt."""
         if len(self.turns) < 2:
-            return replace(prompt, responses=(self.ids,))
+            return replace(prompt, responses=(self.ids,), routes=() if self.routes is None else (self.routes,))
         pieces, own, at = [prompt.prompt], [np.zeros(len(prompt.prompt), dtype=np.bool_)], 0
         for turn in self.turns[:-1]:
             pieces += [self.ids[at : at + turn.tokens], turn.after]

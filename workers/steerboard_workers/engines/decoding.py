@@ -6,6 +6,7 @@ batching), so that one long answer does not make the others wait.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +18,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from steerboard_contracts.decoding import Decoding
 from steerboard_contracts.errors import BadInput
 from steerboard_workers.engines.cache import CHUNK, growing_cache, takes_rows
+from steerboard_workers.engines.routes import RouteTrace
 from steerboard_workers.engines.sampling import guided, log_probs_of, next_tokens
 
 # Dropping rows copies the cache, and a prefill of few rows is slow: worth it only when this share has ended.
@@ -117,7 +119,7 @@ class _Rows:
 class Decoder:
     """`model` is a causal LM in eval mode on `device`, with a window of so many tokens; `width` answers are drawn at
     the same time. Gradients are the caller's matter. `log_probs`: compute those of the tokens; 0 otherwise. `silent`:
-    tokens that are never drawn."""
+    tokens that are never drawn. `trace` takes down the experts of the answers' tokens, where these are not guided."""
 
     model: Any
     device: torch.device
@@ -126,6 +128,7 @@ class Decoder:
     width: int
     log_probs: bool = False
     silent: Sequence[int] = ()
+    trace: RouteTrace | None = None
 
     def run(self, streams: Sequence[Stream], decoding: Decoding, take: Take) -> Iterator[int]:
         """Draw tokens until `take` has ended each answer. Gives the places of answers as they end."""
@@ -164,7 +167,8 @@ class Decoder:
                 # Rows that have ended stay until the next compaction; they must not run past the window.
                 part.positions = (part.positions + 1).clamp(max=self.window - 1)
                 part.mask = torch.cat([part.mask, part.mask.new_ones(len(part.mask), 1)], dim=1)
-                part.logits = self._forward(tokens[:, None], part.mask, part.positions[:, None], part.cache)
+                of_rows = [[] if place is None else [place] for place in rows.live]
+                part.logits = self._forward(tokens[:, None], part.mask, part.positions[:, None], part.cache, of_rows)
 
     def _draw(self, rows: _Rows, decoding: Decoding, take: Take) -> tuple[Tensor, list[int]]:
         """The next token (B,) of every row, and the places of the answers that it has ended."""
@@ -205,8 +209,11 @@ class Decoder:
         mask = torch.tensor([[0] * (longest - len(p)) + [1] * len(p) for p in prompts], device=self.device)
         positions = (mask.cumsum(-1) - 1).clamp(min=0)
         cache = growing_cache(self.model.config)
+        of_rows: list[list[int]] = [[] for _ in prompts]
+        for place in places:
+            of_rows[at[streams[place].group]].append(place)
         try:
-            logits = self._forward(ids, mask, positions, cache)
+            logits = self._forward(ids, mask, positions, cache, of_rows)
         except ValueError as error:  # from the architecture's own check of its inputs
             raise BadInput(
                 f"{type(self.model).__name__} does not decode with the cache of this engine: {error}",
@@ -223,9 +230,12 @@ class Decoder:
         starts = [longest - streams[place].room for place in places]
         return _Rows(list(places), cache, logits, mask, last, keys, torch.zeros_like(keys), starts)
 
-    def _forward(self, ids: Tensor, mask: Tensor, positions: Tensor, cache: Any) -> Tensor:
-        """Logits (B, V) after the last token of ids (B, t)."""
-        with sdpa_kernel(ATTENTION):
+    def _forward(
+        self, ids: Tensor, mask: Tensor, positions: Tensor, cache: Any, places: Sequence[Sequence[int]]
+    ) -> Tensor:
+        """Logits (B, V) after the last token of ids (B, t). `places` of the answers that each row is of."""
+        following = contextlib.nullcontext() if self.trace is None else self.trace.following(places, mask, ids.shape[1])
+        with sdpa_kernel(ATTENTION), following:
             logits: Tensor = self.model(
                 input_ids=ids,
                 attention_mask=mask,

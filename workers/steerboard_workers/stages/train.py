@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import traceback
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -171,7 +171,9 @@ def _context(
 def _batcher(stage: Stage, opened: Opened, examples: list[Example]) -> Batcher:
     pad, share = opened.start.tokenizer.pad_token_id, opened.method.shares_prompt
     with stage.phases.measure("load"):
-        return batcher_for_all(stage, opened.config, opened.modules, examples, pad, opened.sharing, share)
+        batcher = batcher_for_all(stage, opened.config, opened.modules, examples, pad, opened.sharing, share)
+    replays = isinstance(opened.config, OnlineConfig) and opened.config.replays_routes
+    return replace(batcher, replays=replays)
 
 
 def _train(training: Training) -> dict[str, float] | Paused:

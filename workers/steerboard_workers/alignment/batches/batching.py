@@ -23,7 +23,7 @@ import torch
 from torch import Tensor
 
 from steerboard_contracts.specs.method import Reads
-from steerboard_workers.alignment.batches.rows import Places, Row, multiplicity, position_ids, segments, visible
+from steerboard_workers.alignment.batches.rows import Places, Row, multiplicity, position_ids, routes, segments, visible
 from steerboard_workers.alignment.divergence import Comparison
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.segments import Segments
@@ -49,7 +49,8 @@ class MicroBatch:
     S sequences a read belongs to; weights (S,); margins (S / 2,) for pairs; lengths (S,) real tokens; label_counts (S,)
     supervised ones, of which the last response_lengths (S,) are the response's. frozen_log_probs: by name of a frozen
     model, (S,) float32 sums over the labels of a sequence. token_values: by name, (N,) float32 of the labels.
-    multiplicity (B*T,): how many sequences the token at a place is in, 0 of padding.
+    multiplicity (B*T,): how many sequences the token at a place is in, 0 of padding. routes (L, B*T, k): experts to
+    send it to in each layer, -1 for those of the router's own choice; None for its choice everywhere.
     prepared: what the objective's `prepare` found of the global batch that this is a part of. comparison: the frozen
     model's distributions at the places to read, already on the device, that the forward pass compares its own with.
     """
@@ -71,6 +72,7 @@ class MicroBatch:
     token_values: Mapping[str, Tensor] = field(default_factory=dict)
     prepared: Mapping[str, Tensor] = field(default_factory=dict)
     comparison: Comparison | None = None
+    routes: Tensor | None = None
 
     def to(self, device: torch.device) -> MicroBatch:
         if device.type == "cpu":
@@ -78,9 +80,9 @@ class MicroBatch:
         return MicroBatch(**{name: _moved(value, device) for name, value in vars(self).items()})
 
     def model_inputs(self) -> dict[str, Tensor | Segments | Comparison | None]:
-        compared = {} if self.comparison is None else {"comparison": self.comparison}
+        optional = {"comparison": self.comparison, "routes": self.routes}
         return {
-            **compared,
+            **{name: value for name, value in optional.items() if value is not None},
             "input_ids": self.input_ids,
             "read": self.read,
             "labels": self.labels,
@@ -93,7 +95,8 @@ class MicroBatch:
 @dataclass(frozen=True)
 class Batcher:
     """Cuts and collates for one run. `micro_tokens`: positions of one forward pass, padding included. `padding_cost`:
-    without padding, that of what attention pads all the same; 0 where it does not."""
+    without padding, that of what attention pads all the same; 0 where it does not. `replays`: tokens go to the experts
+    that their sampler chose, where that is known; answers share a prompt only where it went the same way for all."""
 
     layout: Layout
     reads: Reads
@@ -102,6 +105,7 @@ class Batcher:
     micro_batch: int | None = None
     share: bool = False
     padding_cost: float = PADDING_COST
+    replays: bool = False
 
     def cut(self, examples: Sequence[Example], ranks: int = 1) -> list[list[list[Example]]]:
         """The micro-batches of each rank, the same number on every rank: an empty list is a zero-weight one."""
@@ -130,10 +134,15 @@ class Batcher:
         alone = sorted(examples, key=lambda e: (-max(e.lengths), e.row))
         by_prompt: dict[bytes | int, list[Example]] = {}
         for place, example in enumerate(alone):
-            by_prompt.setdefault(example.prompt.tobytes() if self.share else place, []).append(example)
+            by_prompt.setdefault(self._prompt_of(example) if self.share else place, []).append(example)
         of_prompts = [self._units(of_prompt) for of_prompt in by_prompt.values()]
         of_prompts.sort(key=lambda units: (-max(self._size(unit).width for unit in units), units[0][0].row))
         return [unit for units in of_prompts for unit in units]
+
+    def _prompt_of(self, example: Example) -> bytes:
+        """What examples have in common that share a prompt."""
+        routed = example.routes if self.replays else ()
+        return b"".join([example.prompt.tobytes(), *(chosen[: len(example.prompt)].tobytes() for chosen in routed)])
 
     def _units(self, examples: Sequence[Example]) -> list[list[Example]]:
         """What is computed behind one copy of a prompt: an example, or several adjacent ones."""
@@ -146,7 +155,7 @@ class Batcher:
         return units
 
     def _joins(self, unit: Sequence[Example], example: Example) -> bool:
-        if not self.share or not np.array_equal(unit[0].prompt, example.prompt):
+        if not self.share or self._prompt_of(unit[0]) != self._prompt_of(example):
             return False
         joined = [*unit, example]
         size = self._size(joined)
@@ -223,6 +232,7 @@ class Batcher:
             multiplicity=multiplicity(rows, starts, shape[0] * shape[1]),
             frozen_log_probs=_frozen_log_probs(examples),
             token_values=_token_values(examples),
+            routes=routes(rows, starts, shape[0] * shape[1]) if self.replays else None,
         )
         shared = any(len(row.branches) > 1 for row in rows)
         if self.layout != "padded" or shared:

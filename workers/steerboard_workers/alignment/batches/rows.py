@@ -75,6 +75,23 @@ def multiplicity(rows: Sequence[Row], starts: Places, positions: int) -> Tensor:
     return torch.from_numpy(counts)
 
 
+def routes(rows: Sequence[Row], starts: Places, positions: int) -> Tensor | None:
+    """(layers, positions, k) int64 experts that samplers chose, -1 for tokens of which that is not known, such as
+    padding and the last one of each sequence; None where none is known. A shared prompt has one copy of them."""
+    known = [branch.example.routes[branch.response] for row in rows for branch in row.branches if branch.example.routes]
+    if not known:
+        return None
+    chosen = np.full((positions, *known[0].shape[1:]), -1, dtype=np.int64)
+    for row, start in zip(rows, starts, strict=True):
+        for branch in row.branches:
+            if branch.example.routes:
+                own = branch.example.routes[branch.response]
+                chosen[start : start + row.prompt] = own[: row.prompt]
+                begin = start + branch.offset
+                chosen[begin : begin + branch.length - 1] = own[row.prompt :]
+    return torch.from_numpy(np.ascontiguousarray(chosen.swapaxes(0, 1)))
+
+
 def visible(rows: Sequence[Row], starts: Places, shape: tuple[int, int]) -> Tensor:
     """(B, 1, T, T) bool: a token sees what precedes it in its row's prompt and in its own response."""
     owner = np.full(shape[0] * shape[1], -1, dtype=np.int64)

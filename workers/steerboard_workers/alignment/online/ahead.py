@@ -84,9 +84,12 @@ class Ahead:
 
 def _packed(rollout: Rollout) -> dict[str, Any]:
     of_tokens = {"ids": torch.from_numpy(rollout.ids.copy()), "log_probs": torch.from_numpy(rollout.log_probs.copy())}
+    if rollout.routes is not None:
+        of_tokens["routes"] = torch.from_numpy(rollout.routes.copy())
     return {"row": rollout.row, "n": rollout.n, "text": rollout.text, "finished": rollout.finished, **of_tokens}
 
 
 def _unpacked(packed: Mapping[str, Any]) -> Rollout:
-    of_tokens: dict[str, np.ndarray] = {name: packed[name].numpy() for name in ("ids", "log_probs")}
+    names = [name for name in ("ids", "log_probs", "routes") if name in packed]
+    of_tokens: dict[str, np.ndarray] = {name: packed[name].numpy() for name in names}
     return Rollout(**{**packed, **of_tokens})

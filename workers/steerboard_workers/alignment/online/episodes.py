@@ -74,6 +74,7 @@ class _Episode:
             turns=tuple(self.turns),
             ended=self.ended,
             lost=self.lost,
+            routes=last.routes if len(self.pieces) == 1 else None,
         )
 
 

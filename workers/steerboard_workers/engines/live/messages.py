@@ -6,13 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 from steerboard_workers.engines.shared_weights import Layout
 
 
 @dataclass(frozen=True)
 class Start:
     """`folder` has the model's config (`write_config`) and no weights: these come by `Update`. `options` are the fields
-    of `VllmOptions`: the two environments may have pydantic in different versions."""
+    of `VllmOptions`: the two environments may have pydantic in different versions. `routes`: it returns those of a
+    mixture of experts."""
 
     folder: str
     dtype: Literal["float32", "bfloat16"]
@@ -20,6 +24,7 @@ class Start:
     sequences: int
     options: Mapping[str, Any]
     device: Literal["cpu", "cuda"]
+    routes: bool = False
 
 
 @dataclass(frozen=True)
@@ -44,10 +49,12 @@ class Draw:
 
 @dataclass(frozen=True)
 class Drawn:
-    """ids with the end token, if one was drawn; log_probs at the temperature, of these."""
+    """ids with the end token, if one was drawn; log_probs at the temperature, of these. routes: where `Start` asked
+    for them, (tokens, layers, k) experts of the prompt's and the answer's tokens but the last one, which none reads."""
 
     ids: Sequence[Sequence[int]]
     log_probs: Sequence[Sequence[float]]
+    routes: Sequence[NDArray[np.uint8 | np.int16]] = ()
 
 
 @dataclass(frozen=True)

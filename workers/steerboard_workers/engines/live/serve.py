@@ -8,6 +8,9 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from steerboard_contracts.engine import VllmOptions
 from steerboard_workers.engines.live.messages import Done, Draw, Drawn, LiveCommand, Start, Update
 from steerboard_workers.engines.vllm.host import NEVER, VllmHost
@@ -19,6 +22,8 @@ _SEED_BITS = (1 << 63) - 1
 
 
 class LiveServer(VllmServer):
+    routes = False
+
     def answers(self, asked: LiveCommand) -> Iterator[Done | Drawn]:
         if isinstance(asked, Start):
             self.host = VllmHost(
@@ -31,7 +36,9 @@ class LiveServer(VllmServer):
                 device=asked.device,
                 give_up=self.give_up,
                 live=True,
+                routes=asked.routes,
             )
+            self.routes = asked.routes
             yield Done()
             return
         assert self.host is not None
@@ -45,18 +52,38 @@ class LiveServer(VllmServer):
         for place, prompt in enumerate(asked.prompts):
             host.add(str(place), prompt, _params(asked, place))
         answers: dict[int, tuple[list[int], list[float]]] = {}
+        routes: dict[int, NDArray[np.uint8 | np.int16]] = {}
         for output in host.outputs():
             (answer,) = output.outputs
             ids = list(answer.token_ids)
             of_tokens = [step[token].logprob for step, token in zip(answer.logprobs, ids, strict=True)]
             answers[int(output.request_id)] = (ids, of_tokens)
+            if self.routes:
+                place = int(output.request_id)
+                routes[place] = _routes_of(answer, len(asked.prompts[place]) + len(ids) - 1)
         host.rest()
         if len(answers) < len(asked.prompts):
             raise EngineFailed(
                 f"{len(asked.prompts) - len(answers)} answers never arrived", hint="The run's log has vLLM's output."
             )
         ordered = [answers[place] for place in range(len(asked.prompts))]
-        return Drawn([ids for ids, _ in ordered], [log_probs for _, log_probs in ordered])
+        return Drawn(
+            [ids for ids, _ in ordered],
+            [log_probs for _, log_probs in ordered],
+            [routes[place] for place in range(len(asked.prompts))] if self.routes else (),
+        )
+
+
+def _routes_of(answer: Any, tokens: int) -> NDArray[np.uint8 | np.int16]:
+    """(tokens, layers, k). vLLM's are as narrow as the number of experts allows, and torch knows no uint16."""
+    routes = answer.routed_experts
+    if routes is None or len(routes) != tokens:
+        had = "none" if routes is None else f"{len(routes)}"
+        raise EngineFailed(
+            f"of {tokens} tokens of a prompt and its answer, {had} came with the experts that computed them",
+            hint="Leave router_replay out, and report it with the model's architecture.",
+        )
+    return np.array(routes, dtype=np.uint8 if routes.dtype == np.uint8 else np.int16)
 
 
 def _params(asked: Draw, place: int) -> Any:

@@ -36,6 +36,8 @@ _GUIDED = {
     "logits_processors": [guided_vllm.PROCESSOR],
     "async_scheduling": False,
 }
+# Its former model runner captures no routes, and is still the default for some architectures and for CPUs.
+_ROUTES_VARIABLES = {"VLLM_USE_V2_MODEL_RUNNER": "1"}
 # After a part of a prompt vLLM winds the generator of a seeded answer back, which one of a CPU cannot do.
 _WHOLE_PROMPTS = {"enable_chunked_prefill": False}
 # Added to the logits of tokens that are never to be drawn: the least that vLLM takes.
@@ -64,9 +66,11 @@ class VllmHost:
         rank: int = 0,
         live: bool = False,
         guided: bool = False,
+        routes: bool = False,
     ) -> None:
         """`window` in tokens, `sequences` computed together; `adapter`: a LoRA of `rank` over the model in `folder`.
         `guided`: requests may ask for guidance, by which each counts as two of the `sequences`.
+        `routes`: answers come with the experts of their tokens.
         `live`: the folder has a config only, and weights come by `take_weights`; log-probs are at the temperature.
 
         Raises `EngineMissing`, `EngineFailed`, `BadInput` when the worker does not have as many GPUs as
@@ -75,8 +79,10 @@ class VllmHost:
             os.environ.setdefault(name, value)
         if guided:
             os.environ.update(guided_vllm.VARIABLES)
+        if routes:
+            os.environ.update(_ROUTES_VARIABLES)
         _check_devices(options.tensor_parallel, device)
-        _check_gpu_options(options, device)
+        _check_gpu_options(options, device, routes)
         self._watchdog = Watchdog(give_up)
         self._step_seconds = options.step_seconds
         with self._watchdog.limit(options.load_seconds, "the engine was not up"), _without_collections():
@@ -85,6 +91,8 @@ class VllmHost:
                 more |= _WHOLE_PROMPTS
             if guided:
                 more |= _GUIDED
+            if routes:
+                more |= {"enable_return_routed_experts": True}
             self._engine = _start(folder, task, dtype, window, sequences, options, more)
         self._sleeps = live and device == "cuda"
         self._options = _lora_request(adapter)
@@ -176,15 +184,15 @@ def _refused(error: Exception) -> BadInput:
     )
 
 
-def _check_gpu_options(options: VllmOptions, device: str) -> None:
-    """vLLM 0.32 for CPUs has no FP8, and its check of guessed tokens reads top_k and top_p from memory that was never
-    written."""
+def _check_gpu_options(options: VllmOptions, device: str, routes: bool) -> None:
+    """vLLM 0.32 for CPUs has no FP8, no Triton, which the model runner needs that takes down routes, and its check of
+    guessed tokens reads top_k and top_p from memory that was never written."""
     names = {
         "quantisation": options.quantisation != "none",
         "kv_cache": options.kv_cache != "auto",
         "speculative_tokens": options.speculative_tokens is not None,
     }
-    asked = [f"`vllm.{name}`" for name, given in names.items() if given]
+    asked = [f"`vllm.{name}`" for name, given in names.items() if given] + ["`router_replay` with vLLM"] * routes
     if asked and device != "cuda":
         raise BadInput(
             f"{' and '.join(asked)} {'needs' if len(asked) == 1 else 'need'} a GPU, and the worker has none",

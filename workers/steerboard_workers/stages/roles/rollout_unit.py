@@ -14,6 +14,7 @@ from torch import Tensor
 from steerboard_contracts.online_config import OnlineConfig
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.modules import PolicyModule
+from steerboard_workers.alignment.routers import Routers
 from steerboard_workers.engines.live.messages import Draw, Drawn
 from steerboard_workers.stages.roles.alone import alone
 from steerboard_workers.stages.runtime import Stage
@@ -56,6 +57,8 @@ class _ModuleUnit:
         start = open_model(stage.model_path("model"), plain, dtype)
         module = start.module()
         assert isinstance(module, PolicyModule)
+        if config.replays_routes:
+            module.routers = Routers.of(module.model)
         module.to(sharing.accelerator.device).eval()
         self._own = module.model.state_dict()
         self._sampler = ModuleSampler(module, sharing, start.renderer, plain)
@@ -77,7 +80,8 @@ class _ModuleUnit:
             for n, (place, limit, key) in enumerate(zip(places, asked.limits, asked.seeds, strict=True))
         ]
         self._sampler.begin(answers, prompts, asked.temperature)
-        return Drawn([answer.ids for answer in answers], [answer.log_probs for answer in answers])
+        routes = [answer.routes for answer in answers if answer.routes is not None]
+        return Drawn([answer.ids for answer in answers], [answer.log_probs for answer in answers], routes)
 
 
 class _VllmUnit:

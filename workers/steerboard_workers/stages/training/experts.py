@@ -11,12 +11,14 @@ import torch
 from torch import Tensor
 
 from steerboard_contracts.errors import BadInput
+from steerboard_contracts.online_config import OnlineConfig
 from steerboard_contracts.training import TrainingConfig
 from steerboard_workers.alignment.balance import assigned, balance_loss, load_figures, loads, probabilities
 from steerboard_workers.alignment.batches.batching import Batcher, MicroBatch
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.modules import JointModule
-from steerboard_workers.alignment.routers import Routers, Routes
+from steerboard_workers.alignment.replay import GATES, Routes, differing, share_differing
+from steerboard_workers.alignment.routers import Routers
 from steerboard_workers.stages.distributed.strategies import Strategy
 from steerboard_workers.stages.models.adapters import is_adapted
 
@@ -53,7 +55,8 @@ class Mixture:
 class Experts:
     """The mixtures among the models that learn, by the names that they have in a `JointModule`; there may be none.
 
-    Made before the models are shared. Raises `BadInput` (`no_router`) for settings of what the main model has not.
+    Made before the models are shared. Raises `BadInput` for settings of what the main model has not (`no_router`), or
+    what cannot be replayed (`routes_not_replayed`).
     """
 
     def __init__(self, models: Mapping[str, Any], config: TrainingConfig, sharing: Strategy) -> None:
@@ -61,6 +64,8 @@ class Experts:
         self.mixtures = {name: mixture for name, mixture in found.items() if mixture is not None}
         self._single = len(models) == 1
         _check_has_routers(models[JointModule.MAIN], self.mixtures.get(JointModule.MAIN), config)
+        if isinstance(config, OnlineConfig) and config.replays_routes:
+            _check_can_replay(models[JointModule.MAIN], self.mixtures.get(JointModule.MAIN))
         self._over: Over = config.router_balance
         self._sharing = sharing
 
@@ -118,6 +123,7 @@ class RoutedStep:
         self._alone = alone
         self._loads: dict[str, Tensor] = {}
         self._losses: dict[str, Tensor] = {}
+        self._replayed: dict[str, Tensor] = {}
 
     def loss(self, of_pass: Mapping[str, list[Routes]], batch: MicroBatch, share: float) -> Tensor | None:
         """The pass's part of the load-balancing losses times their coefficients, a scalar with gradient whose mean over
@@ -129,6 +135,11 @@ class RoutedStep:
             if not routes or any(len(layer.logits) != len(weights) for layer in routes):
                 continue
             self._add(self._loads, name, loads(routes, weights))
+            for layer in routes:
+                if layer.replayed is not None and layer.own is not None:
+                    apart = differing(layer.own, layer.chosen, layer.replayed)
+                    counted = torch.stack([apart, layer.replayed]).double() @ weights.double()
+                    self._add(self._replayed, name, counted)
             if not mixture.coefficient:
                 continue
             value = self._balance(name, routes, weights)
@@ -144,6 +155,8 @@ class RoutedStep:
             own = load_figures(summed(counts, self._sharing))
             if name in self._losses:
                 own["router_aux_loss"] = float(summed(self._losses[name], self._sharing))
+            if name in self._replayed:
+                own["replayed_routes_differ"] = share_differing(summed(self._replayed[name], self._sharing).tolist())
             prefix = "" if name == JointModule.MAIN else f"{name}_"
             figures |= {f"{prefix}{figure}": value for figure, value in own.items()}
         return figures
@@ -174,6 +187,22 @@ def _check_has_routers(model: Any, mixture: Mixture | None, config: TrainingConf
     else:
         return
     raise BadInput(f"{name} is set, and {type(model).__name__} {lacks}", code="no_router", hint=f"Leave {name} out.")
+
+
+def _check_can_replay(model: Any, mixture: Mixture | None) -> None:
+    if mixture is None:
+        raise BadInput(
+            f"router_replay is set, and {type(model).__name__} has no routers",
+            code="no_router",
+            hint="Leave router_replay out.",
+        )
+    if not mixture.routers.replays:
+        known = ", ".join(sorted(name.removesuffix("TopKRouter") for name in GATES))
+        raise BadInput(
+            f"router_replay is set, and how {type(model).__name__} weighs the experts of a token is not known",
+            code="routes_not_replayed",
+            hint=f"Leave router_replay out, or train a model of one of these families: {known}.",
+        )
 
 
 def summed(values: Tensor, sharing: Strategy) -> Tensor:

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from steerboard_contracts.online_config import OnlineConfig
 from steerboard_contracts.training import TrainingConfig
 from steerboard_workers.alignment.methods import training_of
 from steerboard_workers.alignment.modules import JointModule, PolicyModule, RewardModule, without_dropout
@@ -80,6 +81,8 @@ def _make_modules(stage: Stage, opened: Opened) -> None:
     opened.modules = {JointModule.MAIN: module, **{role: setup.module() for role, setup in opened.further.items()}}
     models = {name: part.model for name, part in opened.modules.items()}
     opened.experts = Experts(models, opened.config, opened.sharing)
+    if isinstance(opened.config, OnlineConfig) and opened.config.replays_routes and isinstance(module, PolicyModule):
+        module.routers = opened.experts.mixtures[JointModule.MAIN].routers
     if not method.drops_out:
         had_some = [without_dropout(part) for part in opened.modules.values()]
         if any(had_some):

@@ -16,12 +16,13 @@ from steerboard_contracts.errors import BadInput, OutOfMemory
 from steerboard_contracts.online_config import OnlineConfig
 from steerboard_contracts.stage.events import Fix
 from steerboard_contracts.training import TrainingConfig
-from steerboard_workers.alignment.examples import Example
+from steerboard_workers.alignment.examples import ChosenExperts, Example
 from steerboard_workers.alignment.modules import PolicyModule
 from steerboard_workers.alignment.rendering.render import Renderer, answer_room
 from steerboard_workers.alignment.rollouts import Rollout
 from steerboard_workers.engines.answers import end_ids
 from steerboard_workers.engines.decoding import Decoder, Stream
+from steerboard_workers.engines.routes import RouteTrace
 from steerboard_workers.engines.sampling import stream_key
 from steerboard_workers.phases import Phases
 from steerboard_workers.stages.distributed.strategies import Module, Strategy
@@ -42,6 +43,7 @@ class Drawing:
     ids: list[int] = field(default_factory=list)
     log_probs: list[float] = field(default_factory=list)
     finished: bool = False
+    routes: ChosenExperts | None = None
 
 
 @dataclass
@@ -167,6 +169,7 @@ class SampledPolicy:
             log_probs=np.array(drawing.log_probs, dtype=np.float32),
             text=self._renderer.response_text(drawing.ids[:-1] if drawing.finished else drawing.ids),
             finished=drawing.finished,
+            routes=drawing.routes,
         )
 
 
@@ -183,7 +186,10 @@ class ModuleSampler:
         self._ends = ends_of(module, renderer)
         device, pad = sharing.accelerator.device, int(renderer.tokenizer.pad_token_id)
         window, silent = renderer.max_length, renderer.silent_ids
-        self._decoder = Decoder(module.model, device, pad, window, self._width, log_probs=True, silent=silent)
+        self._trace = None if module.routers is None else RouteTrace(module.routers)
+        self._decoder = Decoder(
+            module.model, device, pad, window, self._width, log_probs=True, silent=silent, trace=self._trace
+        )
 
     def take_weights(self) -> None:
         """They are the module's own."""
@@ -220,8 +226,9 @@ class ModuleSampler:
             return answer.finished or len(answer.ids) == answer.limit
 
         streams = [Stream(prompts[answer.prompt].prompt.tolist(), answer.prompt, answer.key) for answer in answers]
-        for _ in self._decoder.run(streams, Decoding(temperature=temperature), take):
-            pass
+        for place in self._decoder.run(streams, Decoding(temperature=temperature), take):
+            if self._trace is not None:
+                answers[place].routes = self._trace.take(place)
 
 
 def ends_of(module: PolicyModule, renderer: Renderer) -> frozenset[int]:
@@ -238,6 +245,8 @@ def sampling(module: PolicyModule) -> Iterator[None]:
     training = [part for part in module.modules() if part.training]
     try:
         module.eval()
+        if module.routers is not None:
+            module.routers.replay(None)
         model.config.use_cache = True
         if attention != module.own_attention:
             model.set_attn_implementation(module.own_attention)

@@ -100,6 +100,7 @@ def live_engine(
         sequences=config.sample_batch,
         options=config.vllm.model_dump(),
         device="cuda" if device.type == "cuda" else "cpu",
+        routes=config.replays_routes,
     )
     return LiveEngine(process, start, visible)
 
@@ -134,6 +135,9 @@ def fill(answers: Sequence[Drawing], drawn: Drawn, ends: Container[int]) -> None
     for answer, ids, log_probs in zip(answers, drawn.ids, drawn.log_probs, strict=True):
         answer.ids, answer.log_probs = list(ids), list(log_probs)
         answer.finished = answer.ids[-1] in ends
+    if drawn.routes:
+        for answer, routes in zip(answers, drawn.routes, strict=True):
+            answer.routes = routes
 
 
 def _left(device: torch.device, at_peak: bool) -> float:
