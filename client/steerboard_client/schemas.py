@@ -6040,7 +6040,7 @@ class CampaignCreate(Schema):
     questions: Annotated[
         list[Question],
         Field(
-            description="What annotators answer about each item, beside the task.",
+            description="What annotators answer about each item, next to the task.",
             max_length=10,
             validate_default=True,
         ),
@@ -8367,7 +8367,7 @@ class AnswerGroup(Schema):
 
 class AnswerTrace(Schema):
     """
-    How an answer came about and what was said of it. `decoding`: as the entrant was asked, with the `temperature` of
+    How an answer came about, and how it was judged. `decoding`: as the entrant was asked, with the `temperature` of
     the prompt's category; empty for imported answers, which have neither `seed` nor `engine`. `seed`: of the
     evaluation, from which every answer's own follows. `more_verdicts`: there are more than fit here.
     """

@@ -112,6 +112,8 @@ def test_a_draft_with_a_fault_answers_with_its_stages_and_starts_nothing(world: 
             "field": "stages.sft.lr",
             "location": "stages.sft.lr (--set sft.lr=fast)",
             "message": "should be a valid number, got 'fast'",
+            "line": None,
+            "column": None,
         }
     ]
     assert world.post("recipes/draft", {"text": RECIPE, "set": ["base=tiny", "data=hh", "sft.lr=.nan"]})["faults"]

@@ -112,9 +112,7 @@ def test_the_form_shows_each_stage_once_and_starts_nothing_that_would_fail(
     page.get_by_role("tab", name="Stages").click()
     rows = page.get_by_role("region", name="Rows")
     launch = page.get_by_role("button", name="Launch", exact=True)
-    expect(
-        rows.get_by_text(re.compile("^sft, slow: the chat template refuses 4 of 40 rows of twice"))
-    ).to_be_visible()
+    expect(rows.get_by_text(re.compile("^sft, slow: the chat template refuses 4 of 40 rows of twice"))).to_be_visible()
     expect(rows.get_by_text("again: its rows are sampled by answers; the run checks the rows.")).to_be_visible()
     expect(launch).to_be_disabled()
     expect(page.get_by_text("The rows of sft, slow prevent the launch.")).to_be_visible()

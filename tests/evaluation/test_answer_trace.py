@@ -1,4 +1,4 @@
-"""The trace of an answer: what the model was given, how it answered, and what was said of the answer."""
+"""The trace of an answer: what the model was given, how it answered, and how the answer was judged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Questions that a campaign's owner asks about each item, beside the task: checked, kept, counted and exported."""
+"""Questions that a campaign's owner asks about each item, next to the task: checked, kept, counted and exported."""
 
 from __future__ import annotations
 

@@ -53,8 +53,7 @@ _RUN: Select[*tuple[Any, ...]] = (
 
 
 def find_everything(session: Session, access: Access, query: str, limit: int) -> list[SearchResult]:
-    """Of each type the thing of exactly this name, then the newest, at most `limit` of them. A blank query finds the
-    newest."""
+    """The thing of exactly this name, then the newest, at most `limit` of each type. A blank query finds the newest."""
     text = query.strip()
     results = []
     for type_, statement in _statements(session, access, text, limit):

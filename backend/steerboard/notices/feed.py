@@ -19,8 +19,8 @@ MOST_COUNTED = 100
 
 
 def add(session: Session, project: Project, event: str, data: dict[str, Any], once: str | None = None) -> None:
-    """Add a notice, unless one of the same `once` is there. The event that announces it takes the lock of the project's stream
-    first, so that no notice is committed behind one that a member has read."""
+    """Add a notice, unless one of the same `once` is there. The event that announces it takes the lock of the project's
+    stream first, so that no notice is committed behind one that a member has read."""
     events.emit(session, project.id, "notice.added", {"event": event})
     row = insert(Notice).values(project_id=project.id, event=event, data=data, once=once)
     if once is not None:

@@ -5610,7 +5610,7 @@ export interface components {
         };
         /**
          * AnswerTrace
-         * @description How an answer came about and what was said of it. `decoding`: as the entrant was asked, with the `temperature` of
+         * @description How an answer came about, and how it was judged. `decoding`: as the entrant was asked, with the `temperature` of
          *     the prompt's category; empty for imported answers, which have neither `seed` nor `engine`. `seed`: of the
          *     evaluation, from which every answer's own follows. `more_verdicts`: there are more than fit here.
          */
@@ -6326,7 +6326,7 @@ export interface components {
             qualify_share: number;
             /**
              * Questions
-             * @description What annotators answer about each item, beside the task.
+             * @description What annotators answer about each item, next to the task.
              * @default []
              */
             questions: components["schemas"]["Question"][];
@@ -23768,7 +23768,7 @@ export interface operations {
     get_answer_trace: {
         parameters: {
             query?: {
-                /** @description Of several answers to a prompt. */
+                /** @description Number of the answer, where a prompt has several. */
                 sample?: number;
             };
             header?: never;

@@ -83,9 +83,7 @@ def test_of_two_answers_the_choice_waits_for_the_replies(desks: Desks) -> None:
     assert kept["replies"] == {"Prompt's language": "French"}
 
 
-def test_a_reviewer_decides_on_choices_that_differ_and_they_are_counted(
-    desks: Desks, page: Page, world: World
-) -> None:
+def test_a_reviewer_decides_on_choices_that_differ_and_they_are_counted(desks: Desks, page: Page, world: World) -> None:
     campaign = desks.campaign("differ", limit=1, overlap=2, questions=QUESTIONS[:2])
     for name, digit in (("uma", "1"), ("vic", "2")):
         desk: Desk = desks.sit(campaign.annotator(name))

@@ -180,7 +180,7 @@ def _answers(
 
 
 def _given(renderer: Renderer, requests: Sequence[Request], decoding: Decoding) -> dict[int, str]:
-    """By row, the prompt as the model is given it: rendered, cut where it has to be, with special tokens."""
+    """The prompt of each row as the model is given it: rendered, cut where it has to be, with special tokens."""
     decode = renderer.tokenizer.decode
     return {
         tokenised.request.row: decode(tokenised.prompt, clean_up_tokenization_spaces=False)
@@ -253,7 +253,7 @@ def _response(prompt: Prompt, sample: int, partial: ResumableRows) -> dict[str, 
     turns = [partial.rows[(prompt.position, sample, turn)] for turn in range(prompt.turns)]
 
     def known(name: str) -> list[Any] | None:
-        """Of all turns, or of none; rows of former attempts may lack it."""
+        """The values of all turns, or none: rows of former attempts may lack one."""
         values = [turn.get(name) for turn in turns]
         return None if None in values else values
 

@@ -35,7 +35,7 @@ def rank(
     ] = None,
     questions: Annotated[
         Path | None,
-        typer.Option(help="YAML or JSON list of questions that annotators answer about each item, beside the task."),
+        typer.Option(help="YAML or JSON list of questions that annotators answer about each item, next to the task."),
     ] = None,
     json: JsonOption = False,
 ) -> None:

@@ -95,7 +95,7 @@ def _response(prompt: dict[str, Any], sample: int, kept: ResumableRows) -> dict[
     turns = [kept.rows[(prompt["position"], sample, turn)] for turn in range(1 + len(prompt["follow_ups"]))]
 
     def known(name: str) -> list[Any] | None:
-        """Of all turns, or of none; rows of former attempts may lack it."""
+        """The values of all turns, or none: rows of former attempts may lack one."""
         values = [turn.get(name) for turn in turns]
         return None if None in values else values
 

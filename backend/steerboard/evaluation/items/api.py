@@ -73,7 +73,7 @@ def get_answer_trace(
     entrant: str,
     session: Db,
     access: Read,
-    sample: Annotated[int, Query(ge=0, lt=2**31, description="Of several answers to a prompt.")] = 0,
+    sample: Annotated[int, Query(ge=0, lt=2**31, description="Number of the answer, where a prompt has several.")] = 0,
 ) -> AnswerTrace:
     """How an answer came about: the prompt as the model was given it, tokens, decoding and seed, how it ended; and the
     rewards and verdicts on it, with what judges' calls took."""

@@ -43,7 +43,7 @@ class AnswerVerdict(BaseModel):
 
 
 class AnswerTrace(BaseModel):
-    """How an answer came about and what was said of it. `decoding`: as the entrant was asked, with the `temperature` of
+    """How an answer came about, and how it was judged. `decoding`: as the entrant was asked, with the `temperature` of
     the prompt's category; empty for imported answers, which have neither `seed` nor `engine`. `seed`: of the
     evaluation, from which every answer's own follows. `more_verdicts`: there are more than fit here."""
 

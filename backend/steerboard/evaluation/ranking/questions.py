@@ -18,7 +18,7 @@ Choice = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, m
 MOST_QUESTIONS = 10
 MOST_CHOICES = 20
 MOST_CHARACTERS = 10_000
-"""Of a text."""
+"""The most characters of a text."""
 
 
 class Question(BaseModel):

@@ -21,7 +21,7 @@ interface Properties {
 
 const NEW: Question = { label: "", help: "", kind: "one_choice", choices: [], required: true };
 
-/** The owner's own questions about each item, beside the task. */
+/** The owner's own questions about each item, next to the task. */
 export function Questions({ questions, onChange, error }: Properties) {
   const set = (at: number, change: Partial<Question>) =>
     onChange(questions.map((one, place) => (place === at ? { ...one, ...change } : one)));
@@ -33,7 +33,7 @@ export function Questions({ questions, onChange, error }: Properties) {
         </Text>
         <Text size="xs" c="dimmed">
           {questions.length
-            ? "Annotators answer them for every prompt, beside the task; they cannot be changed later."
+            ? "Annotators answer them for every prompt, next to the task; they cannot be changed later."
             : "None: only the task."}
         </Text>
       </div>

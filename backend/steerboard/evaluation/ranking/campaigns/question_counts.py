@@ -24,7 +24,7 @@ Reply = str | list[str]
 
 
 def question_counts(session: Session, campaign: Campaign) -> list[QuestionCount]:
-    """In the order of the questions."""
+    """One for each question, in their order."""
     questions = questions_of(campaign.questions)
     if not questions:
         return []

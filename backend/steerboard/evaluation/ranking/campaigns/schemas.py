@@ -46,7 +46,7 @@ JudgeShown = Annotated[
 ]
 Questions = Annotated[
     list[Question],
-    Field(max_length=MOST_QUESTIONS, description="What annotators answer about each item, beside the task."),
+    Field(max_length=MOST_QUESTIONS, description="What annotators answer about each item, next to the task."),
 ]
 SPAN_LABELS = ("factual error", "unsafe", "repetition")
 

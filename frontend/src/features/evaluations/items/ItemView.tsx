@@ -31,7 +31,7 @@ export function ItemView({ project, evaluation, found, filters, onStep }: Proper
   const { prompt } = found;
   const { traced, sample } = route.useSearch();
   const navigate = route.useNavigate();
-  // In the address, so that it stays open where the page is laid out anew, and can be sent to others.
+  // In the address, so that it stays open when the page's layout changes, and can be sent to others.
   const trace = (entrant?: string, which?: number) =>
     void navigate({
       search: (known) => ({ ...known, traced: entrant, sample: which || undefined }),
