@@ -1,7 +1,8 @@
 """The topics that launch forms group the settings of a run under.
 
-A setting has the same meaning wherever its name occurs, so its topic is given here once, by name. A field whose name means
-something else in its kind, or which another package's method adds, has its own: `json_schema_extra={"topic": ...}`.
+A setting has the same meaning wherever its name occurs, so its topic is given here once, by name. A field whose name
+means something else in its kind, or which another package's method adds, has its own:
+`json_schema_extra={"topic": ...}`.
 """
 
 from __future__ import annotations
