@@ -66,7 +66,8 @@ export function RunFigures({ run }: { run: RunDetail }) {
 function trained(summary: RunDetail["summary"]): [string, string][] {
   const { trainable_parameters: learn, parameters: all } = summary ?? {};
   if (typeof learn !== "number" || typeof all !== "number") return [];
-  return [["Trained parameters", `${compact(learn)} (${percent(learn / all, 2)})`]];
+  const share = learn === all ? "all" : percent(learn / all, 2);
+  return [["Trained parameters", `${compact(learn)} (${share})`]];
 }
 
 function Cards({ cards, columns, mt }: { cards: [string, string][]; columns: number; mt?: string }) {
