@@ -319,5 +319,5 @@ def test_notices_tell_when_the_last_run_of_an_evaluation_has_ended(world: Evalua
     world.fail_next("bad_input")
     (told,) = world.get("notice-rules/ci/deliveries")["items"]
     assert (told["event"], told["payload"]["data"]["name"]) == ("evaluation.failed", "eval")
-    assert told["payload"]["data"]["reason"] == "1 failed, 1 succeeded"
+    assert told["payload"]["data"]["reason"] == "1 run failed, 1 run succeeded"
     assert told["payload"]["data"]["url"].endswith(f"/p/default/evaluations/{made['id']}")

@@ -53,7 +53,7 @@ def test_a_pipeline_is_one_notice_and_each_stage_that_failed_another(world: Noti
     world.work()
     whole, stage = listed(world)
     assert (whole["title"], whole["path"]) == ("Pipeline rlhf-1 failed", f"/pipelines/{pipeline}")
-    assert stage["event"] == "run.failed"
+    assert (stage["event"], stage["title"]) == ("run.failed", "Run rlhf-1.b failed")
 
 
 def test_what_is_read_stays_read_and_what_comes_later_is_not(world: NoticeWorld) -> None:

@@ -17,6 +17,7 @@ from steerboard.runs.hooks import News
 from steerboard.runs.state.announcements import announce, note_news
 from steerboard.runs.state.states import ENDED, state_of
 from steerboard.runs.tables import Run
+from steerboard_contracts.wording import counted
 
 
 def changed(session: Session, evaluation: Evaluation, what: str) -> None:
@@ -110,7 +111,7 @@ def _tell_end(session: Session, evaluation: Evaluation) -> None:
             "id": str(evaluation.id),
             "name": evaluation.name,
             "state": state,
-            "reason": ", ".join(f"{count} {each}" for each, count in counts.items()),
+            "reason": ", ".join(f"{counted(count, 'run')} {each}" for each, count in counts.items()),
         }
         path = f"/evaluations/{evaluation.id}"
         note_news(session, News(evaluation.project_id, f"evaluation.{state}", about, path=path))

@@ -34,7 +34,9 @@ def message_of(payload: dict[str, Any]) -> Message:
         names = ", ".join(f"@{name}" for name in data["mentioned"])
         title = f"{_line(data['author'])} mentions {names} on {_line(data['name'])}"
         return Message(title, _line(data["reason"])[:_LONGEST_REASON], data["url"])
-    title = f"{what.capitalize()} {_line(data['name'])} {_STATES.get(state, state)}"
+    pipeline = data.get("pipeline")
+    name = f"{pipeline['name']}.{data['name']}" if pipeline else data["name"]
+    title = f"{what.capitalize()} {_line(name)} {_STATES.get(state, state)}"
     reason = (data.get("finding") or {}).get("reason") or data.get("reason") or ""
     return Message(title, _line(reason)[:_LONGEST_REASON], data["url"])
 

@@ -65,12 +65,16 @@ function Latest({ project }: { project: string }) {
 function Active({ project }: { project: string }) {
   const query = useInfiniteQuery(runsQuery(project, { state: ["running", "paused", "queued"] }));
   const pending = useInfiniteQuery(runsQuery(project, { state: ["pending"] }));
-  const runs = query.data?.pages[0]?.items ?? [];
+  const waiting = pending.data?.pages[0]?.items ?? [];
+  // An evaluation is pending while its answers are made, and has progress then.
+  const begun = waiting.filter((run) => run.progress);
+  const runs = [...begun, ...(query.data?.pages[0]?.items ?? [])];
   const places = usePlaces(runs);
   const order = (run: Run) =>
-    ["running", "paused"].indexOf(run.state) + 1 || 2 + (places.get(run.id)?.at ?? Number.MAX_SAFE_INTEGER);
+    ["pending", "running", "paused"].indexOf(run.state) + 1 ||
+    3 + (places.get(run.id)?.at ?? Number.MAX_SAFE_INTEGER);
   const items = runs.slice().sort((a, b) => order(a) - order(b));
-  const later = pending.data?.pages[0]?.items.length ?? 0;
+  const later = waiting.length - begun.length;
   return (
     <section>
       <Group justify="space-between" mb="xs">

@@ -100,7 +100,7 @@ function Notices({ mentions, onLeave }: { mentions: number; onLeave: () => void 
                 <Text size="sm" c="dimmed" p="sm">
                   {shown === "mentions"
                     ? "No comment of the last month mentions you."
-                    : "Nothing has happened in the last month. Runs and pipelines that end, broken health rules, gates, campaigns and mentions show here."}
+                    : "Nothing has happened in the last month. Pipelines and single runs that end, stages that fail, broken health rules, gates, campaigns and mentions show here."}
                 </Text>
               );
             return (

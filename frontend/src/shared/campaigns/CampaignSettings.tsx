@@ -124,8 +124,8 @@ export function CampaignSettings({
         {task !== "correction" && (
           <>
             <NumberInput
-              label="One gold prompt in every"
-              description="Prompts whose ranks are known, set later; 0: gold prompts come first"
+              label="Distance of gold prompts"
+              description="Every so many prompts, one whose ranks are known (set later); 0: they all come first"
               min={0}
               max={1000}
               allowDecimal={false}
