@@ -65,5 +65,5 @@ def writer_of(session: Session, access: Access, query: RunsQuery, columns: Seque
 def _full_names(session: Session, runs: Sequence[Run]) -> dict[Run, str]:
     """Names with that of the pipeline, as the list shows them."""
     ids = {run.pipeline_id for run in runs if run.pipeline_id is not None}
-    named = dict(session.execute(select(Pipeline.id, Pipeline.name).where(Pipeline.id.in_(ids))).tuples().all())
+    named = dict(session.execute(select(Pipeline.id, Pipeline.name).where(Pipeline.id.in_(ids))).all())
     return {run: f"{named[run.pipeline_id]}.{run.name}" if run.pipeline_id else run.name for run in runs}
