@@ -85,8 +85,8 @@ def test_of_two_answers_the_choice_waits_for_the_replies(desks: Desks) -> None:
 
 def test_a_reviewer_decides_on_choices_that_differ_and_they_are_counted(desks: Desks, page: Page, world: World) -> None:
     campaign = desks.campaign("differ", limit=1, overlap=2, questions=QUESTIONS[:2])
-    for name, digit in (("uma", "1"), ("vic", "2")):
-        desk: Desk = desks.sit(campaign.annotator(name))
+    for link, digit in ((campaign.annotator("uma"), "1"), (campaign.annotator("uwe"), "2")):
+        desk: Desk = desks.sit(link)
         desk.rank_by_keys()
         desk.page.keyboard.press("q")
         desk.page.keyboard.press(digit)

@@ -39,6 +39,7 @@ CODE = (
     "steerboard_workers.alignment.head",
     "steerboard_workers.alignment.losses",
     "steerboard_workers.alignment.modules",
+    "steerboard_workers.alignment.replay",
     "steerboard_workers.alignment.scratch",
     "steerboard_workers.alignment.segments",
     "steerboard_workers.stages.distributed.strategies",
