@@ -102,7 +102,7 @@ def test_a_reviewer_decides_on_choices_that_differ_and_they_are_counted(desks: D
     card.get_by_role("link", name="Disagreements (1)").click()
     expect(page.get_by_role("table", name="Opinions")).to_contain_text("Prompt's language French")
     faults = faults_of(page, "review of replies")
-    page.get_by_role("button", name="Take vic's").click()
+    page.get_by_role("button", name="Take uwe's").click()
     expect(page.get_by_role("heading", name="Nothing to decide")).to_be_visible()
 
     page.goto(f"/p/default/evaluations/{EVALUATION}/campaigns/differ")
