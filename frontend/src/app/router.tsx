@@ -207,10 +207,11 @@ const pages = [
   }),
   createRoute({
     ...page("pipelines/$pipeline"),
-    // The stages in the charts, by name.
-    validateSearch: (search): { tab?: string; stages?: string[] } => ({
+    // The stages in the charts, by name, and what they are put into groups by.
+    validateSearch: (search): { tab?: string; stages?: string[]; group?: string } => ({
       ...tabOf(search),
       stages: listOf(search.stages),
+      group: textOf(search.group),
     }),
     component: lazyRouteComponent(() => import("../features/pipelines/PipelinePage"), "PipelinePage"),
   }),
@@ -235,9 +236,12 @@ const pages = [
   }),
   createRoute({
     ...page("compare"),
-    validateSearch: (search): { runs?: string[]; metric?: string[]; pipeline?: string[] } => ({
+    validateSearch: (
+      search,
+    ): { runs?: string[]; metric?: string[]; pipeline?: string[]; group?: string } => ({
       runs: listOf(search.runs),
       metric: listOf(search.metric),
+      group: textOf(search.group),
       pipeline: listOf(search.pipeline),
     }),
     component: lazyRouteComponent(() => import("../features/compare/ComparePage"), "ComparePage"),

@@ -46,3 +46,11 @@ export function StateBadge({
     </Badge>
   );
 }
+
+type Shown = Pick<Schemas["RunSummary"], "kind" | "state" | "started_at" | "warnings">;
+
+/** The state of a run. No worker ever has an evaluation's run: it waits for its answers and rewards, which is its work. */
+export function RunBadge({ run }: { run: Shown }) {
+  const atWork = run.kind === "evaluate" && run.state === "pending" && run.started_at !== null;
+  return <StateBadge state={atWork ? "running" : run.state} warnings={run.warnings} />;
+}

@@ -7,8 +7,10 @@ const route = getRouteApi("/p/$project/compare");
 
 /** Each metric of all runs in one chart; `colors`: the place of each among the colours. */
 export function Curves({ project, runs, labels, colors }: Compared & { colors: number[] }) {
-  const { metric: chosen } = route.useSearch();
+  const { metric: chosen, group } = route.useSearch();
   const navigate = route.useNavigate();
+  const change = (some: { metric?: string[]; group?: string }) =>
+    void navigate({ search: (old) => ({ ...old, ...some }), replace: true, resetScroll: false });
   return (
     <section>
       <Title order={2} size="h4" mb="sm">
@@ -20,13 +22,9 @@ export function Curves({ project, runs, labels, colors }: Compared & { colors: n
         labels={labels}
         colors={colors}
         pinned={chosen}
-        onPin={(metric) =>
-          void navigate({
-            search: (old) => ({ ...old, metric: metric.length ? metric : undefined }),
-            replace: true,
-            resetScroll: false,
-          })
-        }
+        onPin={(metric) => change({ metric: metric.length ? metric : undefined })}
+        groupBy={group}
+        onGroupBy={(by) => change({ group: by ?? undefined })}
       />
     </section>
   );

@@ -5,7 +5,7 @@ import { deviceTime } from "../../shared/format/runTime";
 import { useState } from "react";
 import { result, seconds } from "../../shared/format/format";
 import { Link } from "../../shared/links";
-import { StateBadge } from "../../shared/StateBadge";
+import { RunBadge } from "../../shared/StateBadge";
 import type { Compared } from "./compared";
 import { differences } from "./differences";
 
@@ -63,7 +63,7 @@ export function Settings({ project, runs, labels }: Compared) {
               <Table.Th scope="row">state</Table.Th>
               {runs.map((run) => (
                 <Table.Td key={run.id}>
-                  <StateBadge state={run.state} />
+                  <RunBadge run={run} />
                 </Table.Td>
               ))}
             </Table.Tr>

@@ -15,8 +15,10 @@ const MOST = 12;
 
 /** The curves of the stages that run now, or of those that are chosen, several in the same charts. */
 export function PipelineCharts({ project, runs }: { project: string; runs: Run[] }) {
-  const { stages } = route.useSearch();
+  const { stages, group } = route.useSearch();
   const navigate = route.useNavigate();
+  const change = (some: { stages?: string[]; group?: string }) =>
+    void navigate({ search: (old) => ({ ...old, tab: "charts", ...some }), replace: true, resetScroll: false });
   const trained = withCharts(runs);
   const places = useColorPlaces(trained.map((run) => run.id));
   const known = stages?.filter((name) => trained.some((run) => run.name === name));
@@ -51,9 +53,7 @@ export function PipelineCharts({ project, runs }: { project: string; runs: Run[]
         label="Stages in the charts"
         data={trained.map((run) => ({ value: run.name, label: `${run.name} (${run.state})` }))}
         value={shown}
-        onChange={(names) =>
-          void navigate({ search: { tab: "charts", stages: names }, replace: true, resetScroll: false })
-        }
+        onChange={(names) => change({ stages: names })}
         maxValues={MOST}
         searchable
         hidePickedOptions
@@ -65,6 +65,8 @@ export function PipelineCharts({ project, runs }: { project: string; runs: Run[]
           runs={chosen.map((run) => details.get(run.id) ?? run)}
           labels={chosen.map((run) => run.name)}
           colors={chosen.map((run) => places.get(run.id)!)}
+          groupBy={group}
+          onGroupBy={(by) => change({ group: by ?? undefined })}
         />
       )}
     </Stack>

@@ -12,7 +12,7 @@ import { PageStar } from "../../shared/marks/Star";
 import { Page } from "../../shared/Page";
 import { RunProgress } from "../../shared/Progress";
 import { RunWarnings } from "../../shared/RunWarnings";
-import { StateBadge } from "../../shared/StateBadge";
+import { RunBadge } from "../../shared/StateBadge";
 import { WithCode } from "../../shared/text/WithCode";
 import { Findings } from "./Findings";
 import { NextSteps } from "./NextSteps";
@@ -72,7 +72,7 @@ function RunView({ run }: { run: RunDetail }) {
       beside={
         <>
           <PageStar project={project} type="run" item={run.id} name={runName(run)} />
-          <StateBadge state={run.state} warnings={run.warnings} />
+          <RunBadge run={run} />
         </>
       }
       about={<RunAbout run={run} />}

@@ -1,4 +1,4 @@
-import { Group, Input, SegmentedControl, Select, Slider, Switch, TextInput } from "@mantine/core";
+import { Group, Input, SegmentedControl, Select, Slider, Switch, Text, TextInput } from "@mantine/core";
 import { IconSearch } from "@tabler/icons-react";
 import type { AxisName } from "./axes";
 import { type CurveSettings, MOST_SMOOTHING } from "./curveSettings";
@@ -19,6 +19,8 @@ export function CurvesBar({
   axis,
   groupings,
   groupBy,
+  onGroupBy,
+  mixed,
   search,
   onSearch,
   onChange,
@@ -29,6 +31,9 @@ export function CurvesBar({
   /** None of a single run. */
   groupings: Grouping[];
   groupBy: string | null;
+  onGroupBy?: (by: string | null) => void;
+  /** Whether a group has runs of several methods. */
+  mixed: boolean;
   search: string;
   onSearch: (words: string) => void;
   onChange: (some: Partial<CurveSettings>) => void;
@@ -92,7 +97,7 @@ export function CurvesBar({
               })),
             ]}
             value={groupBy ?? EACH}
-            onChange={(by) => onChange({ groupBy: by === EACH ? null : by })}
+            onChange={(by) => onGroupBy?.(by === EACH ? null : by)}
           />
           {groupBy && (
             <SegmentedControl
@@ -102,6 +107,12 @@ export function CurvesBar({
               onChange={(band) => onChange({ band: band as Band })}
               data={AROUND}
             />
+          )}
+          {mixed && (
+            <Text size="xs" c="orange.8" maw={420}>
+              A group has runs of several methods. Where these compute a metric differently, such as a loss, its mean
+              says nothing.
+            </Text>
           )}
         </Group>
       )}

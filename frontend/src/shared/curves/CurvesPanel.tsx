@@ -6,7 +6,7 @@ import { axesOf } from "./axes";
 import { CurveCard } from "./CurveCard";
 import type { CurveRun } from "./curveLines";
 import { CurvesBar } from "./CurvesBar";
-import type { RunTraits } from "./groupings";
+import { mixesMethods, type RunTraits } from "./groupings";
 import { useRunGroups } from "./useRunGroups";
 import { useCurveSettings } from "./curveSettings";
 import { type Curve, curvesOf, type Section, sectionsOf } from "./sections";
@@ -16,7 +16,8 @@ const OPEN = ["pinned", "first"];
 
 /**
  * The curves of one run, or of several in the same charts: groups that open and close, a search, and what holds for all
- * charts. What is chosen is kept for the project in this browser. `pinned` and `onPin` replace what is kept of pins.
+ * charts. What is chosen is kept for the project in this browser, other than groups: these runs may share a setting
+ * that the next ones do not. `pinned` and `onPin` replace what is kept of pins, `groupBy` and `onGroupBy` hold the groups.
  */
 export function CurvesPanel({
   project,
@@ -26,6 +27,8 @@ export function CurvesPanel({
   before,
   pinned: given,
   onPin,
+  groupBy: askedGroup = null,
+  onGroupBy,
   columns,
 }: {
   project: string;
@@ -38,6 +41,9 @@ export function CurvesPanel({
   before?: React.ReactNode;
   pinned?: string[];
   onPin?: (pinned: string[]) => void;
+  groupBy?: string | null;
+  /** Without it, runs are not put into groups. */
+  onGroupBy?: (by: string | null) => void;
   columns: { base: number; md?: number; lg?: number; xl?: number };
 }) {
   const { settings, change } = useCurveSettings(project);
@@ -51,7 +57,7 @@ export function CurvesPanel({
     [runs],
   );
   const axis = axes.some(({ name }) => name === settings.axis) ? settings.axis : "step";
-  const { groupings, groupBy, groups } = useRunGroups(runs, traits, settings.groupBy);
+  const { groupings, groupBy, groups } = useRunGroups(runs, onGroupBy && traits, askedGroup);
   const pinned = given ?? settings.pinned;
   const sections = sectionsOf(curves, pinned, search);
   const pin = ({ key }: Curve) => {
@@ -69,6 +75,8 @@ export function CurvesPanel({
         axis={axis}
         groupings={groupings}
         groupBy={groupBy}
+        onGroupBy={onGroupBy}
+        mixed={!!traits && groupBy !== null && mixesMethods(traits, groupBy)}
         search={search}
         onSearch={setSearch}
         onChange={change}

@@ -19,10 +19,12 @@ interface Properties {
   colors: number[];
   pinned?: string[];
   onPin?: (pinned: string[]) => void;
+  groupBy?: string;
+  onGroupBy?: (by: string | null) => void;
 }
 
 /** The curves of one run, or of several in the same charts; of a reused run those of the run that did the work. */
-export function RunsCurves({ project, runs, labels, colors, pinned, onPin }: Properties) {
+export function RunsCurves({ project, runs, labels, colors, ...chosen }: Properties) {
   const queries = useQueries({
     queries: runs.map((run) => metricsQuery(project, run.reused_from_id ?? run.id, !run.ended_at)),
   });
@@ -57,8 +59,7 @@ export function RunsCurves({ project, runs, labels, colors, pinned, onPin }: Pro
           columns={{ base: 1, md: 2, xl: 3 }}
           leaveOut={gain.length ? isConditionGain : undefined}
           before={gain.length > 0 && <ConditionGainCard lines={gain} />}
-          pinned={pinned}
-          onPin={onPin}
+          {...chosen}
         />
       ) : queries.some((query) => query.isPending) ? (
         <Loading rows={3} />

@@ -10,7 +10,6 @@ test("what was kept comes back", () => {
     pinned: ["lr"],
     open: { cost: true },
     yRanges: { loss: { min: 0, max: 2 }, kl: { outliers: 5 } },
-    groupBy: "setting.lr",
     band: "deviation",
   };
   expect(readSettings(JSON.stringify(kept))).toEqual(kept);

@@ -15,8 +15,6 @@ export interface CurveSettings {
   open: Record<string, boolean>;
   /** Ranges that a person chose, by the key of their chart. */
   yRanges: Record<string, YRange>;
-  /** `by` of the `Grouping` of several runs; null draws each of them. */
-  groupBy: string | null;
   /** What is drawn around the mean of a group. */
   band: Band;
 }
@@ -29,7 +27,6 @@ export const DEFAULTS: CurveSettings = {
   pinned: [],
   open: {},
   yRanges: {},
-  groupBy: null,
   band: "range",
 };
 
@@ -43,7 +40,7 @@ export function readSettings(text: string | undefined): CurveSettings {
   } catch {
     return DEFAULTS;
   }
-  const { smoothing, logX, logY, axis, pinned, open, yRanges, groupBy, band } = kept;
+  const { smoothing, logX, logY, axis, pinned, open, yRanges, band } = kept;
   return {
     smoothing: typeof smoothing === "number" && smoothing >= 0 && smoothing <= MOST_SMOOTHING ? smoothing : 0,
     logX: logX === true,
@@ -54,7 +51,6 @@ export function readSettings(text: string | undefined): CurveSettings {
     yRanges: isRecord(yRanges)
       ? Object.fromEntries(Object.entries(yRanges).flatMap(([key, one]) => readRange(key, one)))
       : {},
-    groupBy: typeof groupBy === "string" ? groupBy : null,
     band: BANDS.find((one) => one === band) ?? "range",
   };
 }

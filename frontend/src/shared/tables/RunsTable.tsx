@@ -6,7 +6,7 @@ import { Link, useProject } from "../links";
 import { RunProgress } from "../Progress";
 import { runName } from "../format/runName";
 import { timeTaken } from "../format/runTime";
-import { StateBadge } from "../StateBadge";
+import { RunBadge } from "../StateBadge";
 import { When } from "../When";
 import { WithCode } from "../text/WithCode";
 import { ResumeRun } from "./ResumeRun";
@@ -59,7 +59,7 @@ export function RunsTable({ runs, label, places }: Properties) {
                 )}
               </Table.Td>
               <Table.Td>
-                <StateBadge state={run.state} warnings={run.warnings} />
+                <RunBadge run={run} />
                 {places?.has(run.id) && (
                   <Text size="xs" c="dimmed" mt={2}>
                     place {places.get(run.id)}

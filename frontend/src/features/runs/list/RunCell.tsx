@@ -8,7 +8,7 @@ import { Link, useProject } from "../../../shared/links";
 import { Star } from "../../../shared/marks/Star";
 import { Tags } from "../../../shared/marks/Tags";
 import { RunProgress } from "../../../shared/Progress";
-import { StateBadge } from "../../../shared/StateBadge";
+import { RunBadge } from "../../../shared/StateBadge";
 import { timeCell } from "../../../shared/tables/RunTimes";
 import { WithCode } from "../../../shared/text/WithCode";
 import { When } from "../../../shared/When";
@@ -19,7 +19,7 @@ export function RunCell({ run, column, now }: { run: RunRow; column: string; now
     case "state":
       return (
         <>
-          <StateBadge state={run.state} warnings={run.warnings} />
+          <RunBadge run={run} />
           {run.marks.archived_at && (
             <Text size="xs" c="dimmed">
               archived
