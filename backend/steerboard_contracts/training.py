@@ -57,7 +57,7 @@ class TrainingConfig(Config):
     adam_beta2: Annotated[Finite, Field(ge=0, lt=1, description="Decay of the squared gradient's mean in AdamW.")] = (
         0.95
     )
-    max_grad_norm: Annotated[Positive, Field(description="Longer gradients are scaled down to this norm.")] = 1.0
+    max_grad_norm: Annotated[Positive, Field(description="Longer gradients are clipped to this norm.")] = 1.0
     max_length: Annotated[
         Count | None, Field(description="Maximum tokens of a sequence; the model's own by default.")
     ] = None

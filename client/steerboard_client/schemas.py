@@ -6757,7 +6757,8 @@ class ImportPreview(Schema):
 class ItemOut(Schema):
     """
     `text`: the beginning of the last user message. `lengths`: characters of the answers of `a` and `b`, null
-    without an answer; empty where no two entrants were named, and so is `outcomes`.
+    without an answer; empty where no two entrants were named, and so is `outcomes`. `scores`: those of `a`, and of `b`
+    where it was named, by the source; empty where either was not named.
     """
 
     category: str | None
@@ -6765,6 +6766,7 @@ class ItemOut(Schema):
     outcomes: list[SourceOutcome]
     position: int
     question_id: str
+    scores: list[float | None]
     text: str
 
 
@@ -8978,6 +8980,10 @@ class RunDetail(Schema):
     device_seconds: float
     ended_at: AwareDatetime | None
     error: dict[str, Any] | None
+    evaluation: Annotated[
+        str | None,
+        Field(description="The evaluation that it was started for, or that it works for."),
+    ]
     failed_attempts: int
     failed_device_seconds: float
     findings: list[RunFinding]

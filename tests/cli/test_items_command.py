@@ -35,8 +35,10 @@ def test_losses_are_listed_and_page_after_page(
     losses = ("evaluations", "items", "weekly", "--a", "dt", "--b", "sft", "--source", "judge:gpt", "--outcome", "loss")
     done = steerboard(url, token, *losses)
     assert [line.split("\t") for line in done.stdout.splitlines()] == [
-        [str(at), f"q{at}", "", "sft", "10 / 10", f"Question {at}?"] for at in (0, 2, 4)
+        [str(at), f"q{at}", "", "sft", "4.00 / 5.00", "10 / 10", f"Question {at}?"] for at in (0, 2, 4)
     ]
+    by_score = json.loads(steerboard(url, token, *losses[:-2], "--sort", "-difference", "--json").stdout)
+    assert [item["position"] for item in by_score] == [3, 1, 0, 2, 4]
     listed = json.loads(steerboard(url, token, *losses, "--limit", "2", "--json").stdout)
     assert [item["position"] for item in listed] == [0, 2]
     refused = steerboard(url, token, "evaluations", "items", "weekly", "--outcome", "loss")

@@ -130,6 +130,14 @@ def test_items_are_filtered_and_the_filters_are_in_the_address(rows_page: Page, 
         "/api/v1/projects/default/evaluations/talk/items?a=dt&b=sft&source=judge:gpt&outcome=win"
     ).json()["total"]
     expect(status).to_contain_text(f"{wins} items")
+    choose("Source", "reward model rm")
+    choose("Sort by", "dt wins most")
+    expect(page.get_by_role("navigation", name="Items").get_by_role("link").first).to_contain_text("score 1.00 / 0.50")
+    page.get_by_text(re.compile(r"^All$")).click()
+    choose("Sort by", "dt loses most")
+    expect(page.get_by_role("navigation", name="Items").get_by_role("link").first).to_contain_text("score −0.50 / 0.50")
+    choose("Source", "judge gpt")
+    page.get_by_text(re.compile(r"^Wins \(\d+\)$")).click()
     choose("Length of the answer", "dt is longer")
     expect(status).not_to_contain_text(f"{wins} items")
     choose("Category", "writing")

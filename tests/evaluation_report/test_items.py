@@ -153,6 +153,33 @@ def test_pages_follow_each_other_and_an_item_knows_its_neighbours(made: Evaluate
     assert [one(4)[key] for key in ("previous", "number", "next", "total")] == [3, None, 6, 4]
 
 
+def test_items_are_sorted_by_the_scores_of_a_source(made: Evaluated, client: TestClient) -> None:
+    pair = {"a": "sft", "b": "dt", "source": "judge:scores"}
+    page = items(client, **pair, sort="difference")
+    assert [item["scores"] for item in page["items"]] == [[4, 6]] * 4 + [[4, 4]] * 4 + [[4, 3]] * 4
+    worst_first = [0, 3, 6, 9, 1, 4, 7, 10, 2, 5, 8, 11]
+    assert [item["position"] for item in page["items"]] == worst_first
+    assert positions(client, **pair, sort="-difference") == [*worst_first[8:], *worst_first[4:8], *worst_first[:4]]
+    assert positions(client, **pair, sort="difference", outcome="tie") == [1, 4, 7, 10]
+    assert positions(client, a="rwr", source="judge:scores", sort="-score")[:5] == [2, 5, 8, 11, 0]
+    by_reward = items(client, a="rwr", b="dt", sort="score", source="reward:rm")
+    assert (by_reward["total"], by_reward["items"]) == (0, [])
+
+    seen: list[int] = []
+    after: int | None = -1
+    while after is not None:
+        page = items(client, **pair, sort="difference", outcome="win", after=after, limit=3)
+        seen += [item["position"] for item in page["items"]]
+        after = page["next"]
+    assert seen == [2, 5, 8, 11]
+    one = client.get(f"{URL}/items/9", params={**pair, "sort": "difference"}).json()
+    assert (one["previous"], one["number"], one["next"], one["total"]) == (6, 4, 1, 12)
+    tie = client.get(f"{URL}/items/1", params={**pair, "sort": "difference", "outcome": "win"}).json()
+    assert (tie["previous"], tie["number"], tie["next"], tie["total"]) == (None, None, 2, 4)
+    # Nothing follows a place that no page named.
+    assert positions(client, **pair, sort="difference", after=PROMPTS) == []
+
+
 def test_an_item_has_both_answers_all_verdicts_rewards_and_ranks(made: Evaluated, client: TestClient) -> None:
     item = client.get(f"{URL}/items/2", params={"a": "sft", "b": "dt"}).json()
     answers = {answer["entrant"]: answer for answer in item["prompt"]["responses"]}
@@ -203,6 +230,10 @@ def test_new_verdicts_change_the_items_with_the_report(made: Evaluated, client: 
         ({"outcome": "loss", "a": "sft"}, "incomplete_filter", 422),
         ({"other": "judge:scores"}, "incomplete_filter", 422),
         ({"outcome": "lost"}, "invalid_request", 422),
+        ({"sort": "score", "a": "sft"}, "incomplete_filter", 422),
+        ({"sort": "-score", "source": "judge:scores"}, "incomplete_filter", 422),
+        ({"sort": "difference", "a": "sft", "source": "judge:scores"}, "incomplete_filter", 422),
+        ({"sort": "length"}, "invalid_request", 422),
     ],
 )
 def test_filters_that_cannot_be_met_say_what_is_missing(

@@ -15,7 +15,7 @@ from steerboard.evaluation.tables import Entrant, Evaluation, RewardAssessment
 from steerboard.platform.http.errors import NotFound
 from steerboard.platform.names import find
 from steerboard.runs.errors import UnusableInput
-from steerboard.runs.tables import Run
+from steerboard.runs.tables import Pipeline, Run
 
 Part = TypeVar("Part", Entrant, Judge, RewardAssessment)
 
@@ -25,8 +25,18 @@ def get_evaluation(session: Session, project: Project, ref: str | uuid.UUID) -> 
     query = select(Evaluation).where(Evaluation.project_id == project.id)
     evaluation = find(session, query, Evaluation.id, Evaluation.name, ref)
     if evaluation is None:
-        raise NotFound(f"there is no evaluation {str(ref)!r}", code="unknown_evaluation", hint=_LISTED)
+        hint = _to_come(session, project, str(ref)) or _LISTED
+        raise NotFound(f"there is no evaluation {str(ref)!r}", code="unknown_evaluation", hint=hint)
     return evaluation
+
+
+def _to_come(session: Session, project: Project, ref: str) -> str | None:
+    """Why there is no evaluation PIPELINE.STAGE yet, where a stage that makes it waits."""
+    pipeline, _, stage = ref.rpartition(".")
+    waiting = select(Run).join(Pipeline, Pipeline.id == Run.pipeline_id)
+    named = Pipeline.project_id == project.id, Pipeline.name == pipeline, Run.name == stage
+    run = session.scalar(waiting.where(*named, Run.kind == "evaluate", Run.state == "pending").limit(1))
+    return run and f"It begins when what its stage needs is made; the stage {run.name} is {run.reason}."
 
 
 def evaluations_with(session: Session, runs: Sequence[uuid.UUID]) -> list[tuple[uuid.UUID, str]]:

@@ -210,7 +210,7 @@ class ReportSource(Base):
 
     `signs`: int8 by pair of entrants and row: 1 where the first is better, 0 a tie, -1, and 2 where it does not compare
     the two. `flips`, of judges of pairs: 1 where a judge's two orders differ, 0 where they do not, 2 where not both
-    have a verdict.
+    have a verdict. `scores`: float64 by entrant and row, higher is better, NaN where there is none.
     """
 
     __tablename__ = "evaluation_report_sources"
@@ -224,3 +224,4 @@ class ReportSource(Base):
     valid: Mapped[bool]
     signs: Mapped[bytes] = mapped_column(LargeBinary, deferred=True)
     flips: Mapped[bytes | None] = mapped_column(LargeBinary, deferred=True)
+    scores: Mapped[bytes] = mapped_column(LargeBinary, deferred=True)

@@ -17,7 +17,7 @@ from steerboard.marks.service import marks_of
 from steerboard.platform.http.errors import NotFound
 from steerboard.platform.names import as_id, find_by_id_end
 from steerboard.registry.tables import Model
-from steerboard.runs import queue
+from steerboard.runs import hooks, queue
 from steerboard.runs.checkpoints.resumption import resumption
 from steerboard.runs.inputs import AFTER, main_first, resolve_all
 from steerboard.runs.ledger import ledger_of, phases_of
@@ -159,9 +159,17 @@ def detail(session: Session, run: Run, owner: str = "") -> RunDetail:
         changeable=oversight.changeable(run),
         attempts=[_attempt(row, gathers=bool(parts)) for row in attempts],
         ledger=ledger_of(session, run),
+        evaluation=_evaluation(session, run),
         shards=summaries(session, parts),
         marks=marks_of(session, owner, [run.id], html=True)[run.id],
     )
+
+
+def _evaluation(session: Session, run: Run) -> str | None:
+    if run.kind != "evaluate" and "evaluation" not in run.config:
+        return None
+    ids = [run.id, *([run.reused_from_id] if run.reused_from_id else [])]
+    return next((name for _, name in hooks.evaluations_with(session, ids)), None)
 
 
 def _attempt(row: RunAttempt, gathers: bool) -> AttemptOut:

@@ -9594,7 +9594,8 @@ export interface components {
         /**
          * ItemOut
          * @description `text`: the beginning of the last user message. `lengths`: characters of the answers of `a` and `b`, null
-         *     without an answer; empty where no two entrants were named, and so is `outcomes`.
+         *     without an answer; empty where no two entrants were named, and so is `outcomes`. `scores`: those of `a`, and of `b`
+         *     where it was named, by the source; empty where either was not named.
          */
         ItemOut: {
             /** Category */
@@ -9607,6 +9608,8 @@ export interface components {
             position: number;
             /** Question Id */
             question_id: string;
+            /** Scores */
+            scores: (number | null)[];
             /** Text */
             text: string;
         };
@@ -14649,6 +14652,11 @@ export interface components {
             error: {
                 [key: string]: unknown;
             } | null;
+            /**
+             * Evaluation
+             * @description The evaluation that it was started for, or that it works for.
+             */
+            evaluation: string | null;
             /** Failed Attempts */
             failed_attempts: number;
             /** Failed Device Seconds */
@@ -23633,6 +23641,8 @@ export interface operations {
                 category?: string | null;
                 /** @description Characters of the answer of `a` against that of `b`; `similar`: neither has more than 1.5 times those of the other. */
                 length?: ("longer" | "shorter" | "similar") | null;
+                /** @description `score`: of `a` by the source, lowest first; `difference`: that score less the one of `b`; `-score` and `-difference`: highest first. Items without one come last. */
+                sort?: "position" | "score" | "-score" | "difference" | "-difference";
             };
             header?: never;
             path: {
@@ -23706,6 +23716,8 @@ export interface operations {
                 category?: string | null;
                 /** @description Characters of the answer of `a` against that of `b`; `similar`: neither has more than 1.5 times those of the other. */
                 length?: ("longer" | "shorter" | "similar") | null;
+                /** @description `score`: of `a` by the source, lowest first; `difference`: that score less the one of `b`; `-score` and `-difference`: highest first. Items without one come last. */
+                sort?: "position" | "score" | "-score" | "difference" | "-difference";
             };
             header?: never;
             path: {

@@ -98,8 +98,9 @@ export function datasetSearch(search: Record<string, unknown>): DatasetSearch {
 
 const OUTCOMES = ["win", "tie", "loss", "disagree", "flip"] as const;
 const LENGTHS = ["longer", "shorter", "similar"] as const;
+const SORTS = ["score", "-score", "difference", "-difference"] as const;
 
-/** Items of a report, as its API filters them. */
+/** Items of a report, as its API filters and sorts them. */
 export interface ItemsSearch {
   a?: string;
   b?: string;
@@ -108,6 +109,8 @@ export interface ItemsSearch {
   outcome?: (typeof OUTCOMES)[number];
   category?: string;
   length?: (typeof LENGTHS)[number];
+  /** By position where none is given. */
+  sort?: (typeof SORTS)[number];
   /** Position of the one that is open. */
   item?: number;
 }
@@ -138,6 +141,7 @@ export function evaluationSearch(search: Record<string, unknown>): EvaluationSea
     other: textOf(search.other),
     outcome: OUTCOMES.find((outcome) => outcome === search.outcome),
     length: LENGTHS.find((length) => length === search.length),
+    sort: SORTS.find((sort) => sort === search.sort),
     item: numberOf(search.item),
     call: numberOf(search.call),
     traced: textOf(search.traced),

@@ -20,6 +20,7 @@ _COLUMNS = (
     Column("question", drop=2),
     Column("category", drop=4),
     Column("preferred", drop=1),
+    Column("scores", drop=3),
     Column("characters", drop=3),
     Column("prompt", words=True),
 )
@@ -42,12 +43,19 @@ def items(
     length: Annotated[
         str | None, typer.Option(help="Answer of --a against that of --b: longer, shorter or similar.")
     ] = None,
+    sort: Annotated[
+        str | None,
+        typer.Option(
+            help="score: of --a by --source, lowest first; difference: less that of --b; -score and -difference: "
+            "highest first. By position without it."
+        ),
+    ] = None,
     limit: Annotated[int, typer.Option(min=1, help="Show at most this many.")] = 50,
     json: JsonOption = False,
 ) -> None:
     """List the prompts behind a figure of the report, such as the losses of one entrant against another by a judge."""
     given = {"a": a, "b": b, "source": source, "other": other, "outcome": outcome}
-    filters = {**given, "category": category, "length": length}
+    filters = {**given, "category": category, "length": length, "sort": sort}
     rows = list(_items(Client(timeout=600.0), evaluation, limit, filters))
     if json:
         print_json(rows)
@@ -71,5 +79,6 @@ def _row(item: Out, a: str | None, b: str | None, source: str | None) -> tuple[A
     by_source = {f"{outcome['by']}:{outcome['source']}": outcome for outcome in item["outcomes"]}
     outcome = by_source.get(source or "", {}).get("outcome")
     preferred = {"win": a, "loss": b, "tie": "tie"}.get(outcome or "", "")
+    scores = " / ".join("-" if score is None else f"{score:.2f}" for score in item["scores"])
     characters = " / ".join("-" if length is None else f"{length:.0f}" for length in item["lengths"])
-    return (item["position"], item["question_id"], item["category"] or "", preferred, characters, item["text"])
+    return (item["position"], item["question_id"], item["category"] or "", preferred, scores, characters, item["text"])

@@ -1,4 +1,4 @@
-"""What the items of an evaluation are filtered by."""
+"""What the items of an evaluation are filtered and sorted by."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import Query
 
-from steerboard.evaluation.items.schemas import Length, Outcome
+from steerboard.evaluation.items.schemas import Length, Order, Outcome
 from steerboard.platform.http.errors import InvalidRequest
 from steerboard_contracts.errors import ErrorLocation
 
@@ -44,9 +44,16 @@ class ItemFilters:
                 "times those of the other."
             ),
         ] = None,
+        sort: Annotated[
+            Order,
+            Query(
+                description="`score`: of `a` by the source, lowest first; `difference`: that score less the one of "
+                "`b`; `-score` and `-difference`: highest first. Items without one come last."
+            ),
+        ] = "position",
     ) -> None:
         self.a, self.b, self.source, self.other = a, b, source, other
-        self.outcome, self.category, self.length = outcome, category, length
+        self.outcome, self.category, self.length, self.sort = outcome, category, length, sort
         if b is not None and a is None:
             raise _incomplete("b", "a", "a rival needs the entrant that it is compared with")
         if a is not None and a == b:
@@ -57,6 +64,10 @@ class ItemFilters:
             raise _incomplete("outcome", "a", f"a {outcome} needs an entrant")
         if outcome in ("win", "tie", "loss", "flip") and source is None:
             raise _incomplete("outcome", "source", f"a {outcome} needs a source")
+        if sort != "position" and (a is None or source is None):
+            raise _incomplete("sort", "a" if a is None else "source", "a score needs an entrant and a source")
+        if sort.endswith("difference") and b is None:
+            raise _incomplete("sort", "b", "a difference of scores needs two entrants")
         if other is not None and (source is None or outcome != "disagree"):
             raise _incomplete(
                 "other",

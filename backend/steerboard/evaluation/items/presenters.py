@@ -20,7 +20,6 @@ from steerboard.evaluation.judges.schemas import JudgeStyle
 from steerboard.evaluation.prompt_pages import prompt_page
 from steerboard.evaluation.ranking.campaigns.span_rows import named_spans
 from steerboard.evaluation.ranking.tables import Campaign, RankingItem, RankingTask
-from steerboard.evaluation.report.data import Ints
 from steerboard.evaluation.tables import Evaluation
 from steerboard.platform.http.errors import NotFound
 from steerboard.platform.row_sizes import ROWS_AT_ONCE, take
@@ -37,24 +36,25 @@ def item(session: Session, evaluation: Evaluation, position: int, filters: ItemF
     names = {entrant.id: entrant.name for entrant in entrants_of(session, evaluation)}
     shown = {id_ for id_, name in names.items() if name in (filters.a, filters.b)} if filters.pair else None
     verdicts, more = _verdicts(session, evaluation, position, names, shown)
-    fitting = items.fitting
-    here = int(np.searchsorted(fitting, position))
-    fits = here < len(fitting) and fitting[here] == position
+    row = items.row_at(position)
+    # A prompt that the report does not have has a place among the positions alone.
+    here = int(np.searchsorted(items.positions, position)) if row is None else items.place_behind(position) - 1
+    fits = items.fitting[items.ordered]
+    among = row is not None and bool(fits[here])
+    before, behind = np.flatnonzero(fits[:here]), np.flatnonzero(fits[here:]) + here
+    behind = behind[1:] if among else behind
+    at = items.positions[items.ordered]
     return ItemDetail(
-        number=here + 1 if fits else None,
-        total=len(fitting),
-        previous=int(fitting[here - 1]) if here else None,
-        next=_at(fitting, here + 1 if fits else here),
+        number=len(before) + 1 if among else None,
+        total=int(fits.sum()),
+        previous=int(at[before[-1]]) if len(before) else None,
+        next=int(at[behind[0]]) if len(behind) else None,
         prompt=prompts[0],
-        outcomes=items.outcomes_at(position),
+        outcomes=items.outcomes_at(row),
         verdicts=verdicts,
         more_verdicts=more,
         rankings=_rankings(session, evaluation, position, names),
     )
-
-
-def _at(fitting: Ints, place: int) -> int | None:
-    return int(fitting[place]) if place < len(fitting) else None
 
 
 def _verdicts(

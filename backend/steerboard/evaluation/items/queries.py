@@ -14,7 +14,7 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from steerboard.evaluation.items.filters import ItemFilters
 from steerboard.evaluation.items.schemas import ItemOut, ItemPage, ItemSource, SourceOutcome
-from steerboard.evaluation.items.selection import SourceSigns, counts_of, of_length, page_of, with_outcome
+from steerboard.evaluation.items.selection import SourceSigns, counts_of, in_order, of_length, page_of, with_outcome
 from steerboard.evaluation.report.data import Bools, Floats, Ints
 from steerboard.evaluation.report.pair_outcomes import unpacked
 from steerboard.evaluation.report.sources import pair_columns
@@ -86,10 +86,36 @@ class Items:
         """Characters of the answers of `a` and `b`: (prompts,) each."""
         pair = self.filters.pair
         assert pair is not None
-        size = len(self.positions) * _FLOAT_BYTES
-        parts = (func.substr(EvaluationReportRow.lengths, self.column(name) * size + 1, size) for name in pair)
+        parts = [self._of_entrant(EvaluationReportRow.lengths, name) for name in pair]
         a, b = self.session.execute(select(*parts).where(EvaluationReportRow.evaluation_id == self.evaluation_id)).one()
         return np.frombuffer(a, dtype="<f8"), np.frombuffer(b, dtype="<f8")
+
+    @cached_property
+    def scores(self) -> list[Floats]:
+        """Scores of the answers of `a`, and of `b` where it was named, by the source: (prompts,) each. None of them
+        without an entrant and a source."""
+        if self.filters.a is None or self.filters.source is None:
+            return []
+        names = self.filters.pair or (self.filters.a,)
+        parts = [self._of_entrant(ReportSource.scores, name) for name in names]
+        place = self.place_of(self.filters.source)
+        of_source = ReportSource.evaluation_id == self.evaluation_id, ReportSource.place == place
+        return [
+            np.frombuffer(part, dtype="<f8") for part in self.session.execute(select(*parts).where(*of_source)).one()
+        ]
+
+    def _of_entrant(self, column: InstrumentedAttribute[Any], name: str) -> ColumnElement[bytes]:
+        """The part of a column of float64 by entrant and row."""
+        size = len(self.positions) * _FLOAT_BYTES
+        return func.substr(column, self.column(name) * size + 1, size)
+
+    @cached_property
+    def ordered(self) -> Ints:
+        """All rows in the order that is asked for."""
+        if self.filters.sort == "position":
+            return in_order(self.positions, None)
+        keys = self.scores[0] - self.scores[1] if self.filters.sort.endswith("difference") else self.scores[0]
+        return in_order(self.positions, -keys if self.filters.sort.startswith("-") else keys)
 
     @cached_property
     def chosen(self) -> SourceSigns | None:
@@ -113,8 +139,8 @@ class Items:
         return fits
 
     @cached_property
-    def fitting(self) -> Ints:
-        """Positions of the items that fit, ascending."""
+    def fitting(self) -> Bools:
+        """Rows of the items that fit."""
         others: list[int] = []
         if self.filters.other is not None:
             others = [self.place_of(self.filters.other)]
@@ -122,7 +148,7 @@ class Items:
             chosen = None if self.chosen is None else self.chosen.source
             others = [place for place, source in enumerate(self.sources) if source.valid and source != chosen]
         with_it = with_outcome(self.filters.outcome, self.chosen, self.signs_of(others), len(self.positions))
-        return self.positions[with_it & self.among]
+        return with_it & self.among
 
     def column(self, name: str) -> int:
         """Raises `NotFound` (`unknown_entrant`)."""
@@ -139,10 +165,20 @@ class Items:
             raise NotFound(f"the report has no source {name!r}; it has {known}", code="unknown_source")
         return named[name]
 
-    def outcomes_at(self, position: int) -> list[SourceOutcome]:
-        """The outcomes of every source that compares the pair there; none without a pair."""
+    def row_at(self, position: int) -> int | None:
         row = int(np.searchsorted(self.positions, position))
-        if row == len(self.positions) or self.positions[row] != position:
+        return row if row < len(self.positions) and self.positions[row] == position else None
+
+    def place_behind(self, position: int) -> int:
+        """Where the rows behind that of a position begin in their order; all of them are behind -1."""
+        if position < 0:
+            return 0
+        row = self.row_at(position)
+        return len(self.positions) if row is None else int(np.flatnonzero(self.ordered == row)[0]) + 1
+
+    def outcomes_at(self, row: int | None) -> list[SourceOutcome]:
+        """The outcomes of every source that compares the pair there; none without a pair."""
+        if row is None:
             return []
         outcomes = [source.outcome_at(row) for source in self.of_pair]
         return [outcome for outcome in outcomes if outcome is not None]
@@ -162,48 +198,50 @@ def items_of(session: Session, evaluation_id: uuid.UUID, filters: ItemFilters) -
 
 
 def page(session: Session, evaluation_id: uuid.UUID, filters: ItemFilters, *, after: int, limit: int) -> ItemPage:
-    """Items that fit, by position. Raises `NotFound` (`unknown_entrant`, `unknown_source`)."""
+    """Items that fit, in their order. Raises `NotFound` (`unknown_entrant`, `unknown_source`)."""
     items = items_of(session, evaluation_id, filters)
-    shown, more = page_of(items.fitting, after, limit)
+    shown, more = page_of(items.ordered, items.fitting, items.place_behind(after), limit)
     pair = filters.pair is not None
     return ItemPage(
         version=items.version,
-        total=len(items.fitting),
+        total=int(items.fitting.sum()),
         counts=counts_of(items.chosen, items.among) if pair and items.chosen is not None else None,
         sources=items.sources,
         items=_items_out(items, shown),
-        next=int(shown[-1]) if more else None,
+        next=int(items.positions[shown[-1]]) if more else None,
     )
 
 
 def _items_out(items: Items, shown: Ints) -> list[ItemOut]:
+    positions = items.positions[shown].tolist()
     last = func.left(EvaluationPrompt.messages[-1]["content"].astext, _TEXT)
+    columns = EvaluationPrompt.position, EvaluationPrompt.question_id, EvaluationPrompt.category, last
     prompts = items.session.execute(
-        select(EvaluationPrompt.position, EvaluationPrompt.question_id, EvaluationPrompt.category, last)
-        .where(
-            EvaluationPrompt.evaluation_id == items.evaluation_id,
-            EvaluationPrompt.position.in_(shown.tolist()),
+        select(*columns).where(
+            EvaluationPrompt.evaluation_id == items.evaluation_id, EvaluationPrompt.position.in_(positions)
         )
-        .order_by(EvaluationPrompt.position)
     )
-    return [
-        ItemOut(
-            position=position,
-            question_id=question_id,
-            category=category,
-            text=text or "",
-            lengths=_lengths_at(items, position),
-            outcomes=items.outcomes_at(position),
+    texts = {position: facts for position, *facts in prompts}
+    lengths = items.lengths if items.filters.pair is not None else ()
+    listed = []
+    for row, position in zip(shown.tolist(), positions, strict=True):
+        question_id, category, text = texts[position]
+        listed.append(
+            ItemOut(
+                position=position,
+                question_id=question_id,
+                category=category,
+                text=text or "",
+                lengths=_values_at(lengths, row),
+                scores=_values_at(items.scores, row),
+                outcomes=items.outcomes_at(row),
+            )
         )
-        for position, question_id, category, text in prompts
-    ]
+    return listed
 
 
-def _lengths_at(items: Items, position: int) -> list[float | None]:
-    if items.filters.pair is None:
-        return []
-    row = int(np.searchsorted(items.positions, position))
-    return [float(of[row]) if np.isfinite(of[row]) else None for of in items.lengths]
+def _values_at(values: Sequence[Floats], row: int) -> list[float | None]:
+    return [float(of[row]) if np.isfinite(of[row]) else None for of in values]
 
 
 def _of_pair(column: InstrumentedAttribute[Any], pair: int, prompts: int) -> ColumnElement[bytes]:

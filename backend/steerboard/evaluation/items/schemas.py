@@ -16,6 +16,7 @@ from steerboard_contracts.report.sections.comparison import By
 
 Outcome = Literal["win", "tie", "loss", "disagree", "flip"]
 Length = Literal["longer", "shorter", "similar"]
+Order = Literal["position", "score", "-score", "difference", "-difference"]
 
 
 class SourceOutcome(BaseModel):
@@ -37,13 +38,15 @@ class ItemSource(BaseModel):
 
 class ItemOut(BaseModel):
     """`text`: the beginning of the last user message. `lengths`: characters of the answers of `a` and `b`, null
-    without an answer; empty where no two entrants were named, and so is `outcomes`."""
+    without an answer; empty where no two entrants were named, and so is `outcomes`. `scores`: those of `a`, and of `b`
+    where it was named, by the source; empty where either was not named."""
 
     position: int
     question_id: str
     category: str | None
     text: str
     lengths: list[float | None]
+    scores: list[float | None]
     outcomes: list[SourceOutcome]
 
 

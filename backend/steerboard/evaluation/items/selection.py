@@ -73,10 +73,16 @@ def counts_of(source: SourceSigns, among: Bools) -> ItemCounts:
     return ItemCounts(**{name: int((signs == sign).sum()) for name, sign in _SIGNS.items()})
 
 
-def page_of(positions: Ints, after: int, limit: int) -> tuple[Ints, bool]:
-    """The first of the positions, ascending, that follow `after`; whether there are more."""
-    begin = int(np.searchsorted(positions, after, side="right"))
-    return positions[begin : begin + limit], begin + limit < len(positions)
+def in_order(positions: Ints, keys: Floats | None) -> Ints:
+    """The rows in the order of their keys, NaN last, then of their positions; (rows,) each."""
+    return np.argsort(positions) if keys is None else np.lexsort((positions, keys))
+
+
+def page_of(ordered: Ints, fitting: Bools, begin: int, limit: int) -> tuple[Ints, bool]:
+    """The first `limit` of the rows that fit, in their order from the place `begin` on; whether there are more."""
+    following = ordered[begin:]
+    following = following[fitting[following]]
+    return following[:limit], len(following) > limit
 
 
 def _disagree(source: SourceSigns | None, others: Sequence[SourceSigns], prompts: int) -> Bools:

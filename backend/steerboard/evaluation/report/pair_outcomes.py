@@ -35,7 +35,7 @@ class PairOutcomes:
         return {
             "entrants": self.entrants,
             "positions": np.array(self.positions, dtype="<i4").tobytes(),
-            "lengths": np.ascontiguousarray(self.lengths.T, dtype="<f8").tobytes(),
+            "lengths": _by_entrant(self.lengths),
         }
 
     def rows(self, evaluation_id: uuid.UUID) -> list[dict[str, Any]]:
@@ -49,9 +49,15 @@ class PairOutcomes:
                 "valid": source.valid,
                 "signs": _packed(source.signs),
                 "flips": None if source.flips is None else _packed(source.flips),
+                "scores": _by_entrant(source.scores),
             }
             for place, source in enumerate(self.sources)
         ]
+
+
+def _by_entrant(values: Floats) -> bytes:
+    """(prompts, entrants) -> float64 entrant by entrant."""
+    return np.ascontiguousarray(values.T, dtype="<f8").tobytes()
 
 
 def _packed(values: Floats) -> bytes:

@@ -169,6 +169,7 @@ class RunDetail(RunSummary):
     changeable: dict[str, float] = Field(description="Settings that can change while it trains, as they are now.")
     attempts: list[AttemptOut]
     ledger: Ledger
+    evaluation: str | None = Field(description="The evaluation that it was started for, or that it works for.")
     shards: list[RunSummary]
     marks: Marks
 

@@ -13,6 +13,7 @@ import {
 import { useMay } from "../../api/accounts/session";
 import { Failure } from "../../shared/Feedback";
 import { SendForm } from "../../shared/forms/SendForm";
+import { evaluationSearch } from "../../shared/search";
 
 /** Rename it, or remove it. */
 export function EvaluationMenu({ project, evaluation }: { project: string; evaluation: Evaluation }) {
@@ -61,7 +62,7 @@ function Rename({ project, evaluation, onDone }: Properties & { onDone: () => vo
       await navigate({
         to: "/p/$project/evaluations/$evaluation",
         params: { project, evaluation: changed.name },
-        search: (known) => known,
+        search: evaluationSearch,
         replace: true,
       });
       await client.invalidateQueries({ queryKey: evaluationKeys.all(project) });

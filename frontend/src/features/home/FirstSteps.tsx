@@ -24,6 +24,10 @@ export function FirstSteps({ project }: { project: string }) {
   if (steps.asked && steps.imported && steps.ranked >= steps.to_rank) return null;
   return (
     <section aria-labelledby="first-steps">
+      <Text mb="md">
+        Steerboard aligns language models: it trains one to follow a score and compares it with other methods,
+        and people and judges rank the answers.
+      </Text>
       <Group justify="space-between" mb="xs">
         <Title order={2} size="h4" id="first-steps">
           First steps

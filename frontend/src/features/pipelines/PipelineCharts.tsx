@@ -18,7 +18,11 @@ export function PipelineCharts({ project, runs }: { project: string; runs: Run[]
   const { stages, group } = route.useSearch();
   const navigate = route.useNavigate();
   const change = (some: { stages?: string[]; group?: string }) =>
-    void navigate({ search: (old) => ({ ...old, tab: "charts", ...some }), replace: true, resetScroll: false });
+    void navigate({
+      search: (old) => ({ ...old, tab: "charts", ...some }),
+      replace: true,
+      resetScroll: false,
+    });
   const trained = withCharts(runs);
   const places = useColorPlaces(trained.map((run) => run.id));
   const known = stages?.filter((name) => trained.some((run) => run.name === name));

@@ -1,4 +1,3 @@
-import { Anchor } from "@mantine/core";
 import { ENDED, type RunDetail } from "../../api/runs/runs";
 import { Link, useProject } from "../../shared/links";
 import { WithCode } from "../../shared/text/WithCode";
@@ -25,12 +24,17 @@ export function RunAbout({ run }: { run: RunDetail }) {
           </Link>
         </>
       )}
-      {typeof run.config.evaluation === "string" && (
+      {run.evaluation && (
         <>
-          , for an{" "}
-          <Anchor underline="always" size="sm" href={`/p/${project}/evaluations/${run.config.evaluation}`}>
-            evaluation
-          </Anchor>
+          , for the evaluation{" "}
+          <Link
+            underline="always"
+            size="sm"
+            to="/p/$project/evaluations/$evaluation"
+            params={{ project, evaluation: run.evaluation }}
+          >
+            {run.evaluation}
+          </Link>
         </>
       )}
       , launched by {run.created_by} <When at={run.created_at} />

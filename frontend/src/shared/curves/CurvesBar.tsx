@@ -110,8 +110,8 @@ export function CurvesBar({
           )}
           {mixed && (
             <Text size="xs" c="orange.8" maw={420}>
-              A group has runs of several methods. Where these compute a metric differently, such as a loss, its mean
-              says nothing.
+              A group has runs of several methods. Where these compute a metric differently, such as a loss,
+              its mean says nothing.
             </Text>
           )}
         </Group>

@@ -54,7 +54,9 @@ export function groupsOf(runs: readonly RunTraits[], by: string): Map<string, nu
 
 /** Whether a group has runs of several methods, whose metrics of one name may be different figures. */
 export function mixesMethods(runs: readonly RunTraits[], by: string): boolean {
-  return [...groupsOf(runs, by).values()].some((at) => new Set(at.map((place) => runs[place]!.method)).size > 1);
+  return [...groupsOf(runs, by).values()].some(
+    (at) => new Set(at.map((place) => runs[place]!.method)).size > 1,
+  );
 }
 
 function labelsOf(run: RunTraits, by: string): string[] {

@@ -9,6 +9,7 @@ import { short } from "../../../shared/format/format";
 import { StateBadge } from "../../../shared/StateBadge";
 import { Section } from "../parts";
 import { RuleForm } from "./RuleForm";
+import { sourceOf } from "./ruleChoice";
 import { readRules, RulesFault, writeRule } from "./rulesText";
 
 type Result = GateVerdict["rules"][number];
@@ -202,12 +203,11 @@ function usual(evaluation: Evaluation): string {
   const [first, ...others] = evaluation.entrants;
   const last = others.at(-1);
   if (!first || !last) return "rules:\n";
-  const by = evaluation.judges.length ? "judge" : evaluation.campaigns.length ? "human" : "reward";
   const rule = {
     metric: "win_rate",
     entrant: last.name,
     vs: first.name,
-    by,
+    by: sourceOf(evaluation),
     stat: "ci_low",
     op: ">",
     value: 0.5,

@@ -10,6 +10,7 @@ import {
   isComplete,
   METRICS,
   ruleOf,
+  sourceOf,
   statsOf,
   withMetric,
   withReward,
@@ -41,7 +42,7 @@ export function RuleForm({
   onAdd: (rule: Record<string, unknown>) => void;
 }) {
   const names = evaluation.entrants.map((entrant) => entrant.name);
-  const [choice, setChoice] = useState(() => firstChoice(names));
+  const [choice, setChoice] = useState(() => firstChoice(names, sourceOf(evaluation)));
   const { metric } = choice;
   const change = (changes: Partial<Choice>) => setChoice({ ...choice, ...changes });
   const stats = statsOf(choice);

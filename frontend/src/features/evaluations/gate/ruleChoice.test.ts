@@ -1,8 +1,17 @@
 import { expect, it } from "vitest";
-import { firstChoice, isComplete, METRICS, ruleOf, statsOf, withMetric, withReward } from "./ruleChoice";
+import {
+  firstChoice,
+  isComplete,
+  METRICS,
+  ruleOf,
+  sourceOf,
+  statsOf,
+  withMetric,
+  withReward,
+} from "./ruleChoice";
 import { readRules, writeRule } from "./rulesText";
 
-const START = firstChoice(["sft", "dt"]);
+const START = firstChoice(["sft", "dt"], "judge");
 const ON_BENCHMARK = { ...withMetric(START, "benchmark_accuracy"), benchmark: "rewardbench" };
 
 it("compares the last entrant with the first", () => {
@@ -62,4 +71,11 @@ it("keeps the entrants when the metric changes", () => {
     value: false,
     stat: null,
   });
+});
+
+it("begins with a source that has figures", () => {
+  const asked = { judges: [{ ok: 0 }], campaigns: [{ rankings: 0 }] };
+  expect(sourceOf(asked)).toBe("reward");
+  expect(sourceOf({ ...asked, campaigns: [{ rankings: 0 }, { rankings: 3 }] })).toBe("human");
+  expect(sourceOf({ judges: [{ ok: 9 }], campaigns: [{ rankings: 3 }] })).toBe("judge");
 });

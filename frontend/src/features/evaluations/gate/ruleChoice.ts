@@ -84,13 +84,25 @@ export interface Choice {
   value: number | string | false;
 }
 
-export function firstChoice(entrants: string[]): Choice {
+/** Whose figures a first rule is on: those that have any, judges before people before reward models. */
+export function sourceOf({
+  judges,
+  campaigns,
+}: {
+  judges: readonly { ok: number }[];
+  campaigns: readonly { rankings: number }[];
+}): string {
+  if (judges.some(({ ok }) => ok > 0)) return "judge";
+  return campaigns.some(({ rankings }) => rankings > 0) ? "human" : "reward";
+}
+
+export function firstChoice(entrants: string[], by: string): Choice {
   return withMetric(
     {
       metric: METRICS[0]!,
       entrant: entrants.at(-1) ?? null,
       vs: entrants[0] ?? null,
-      by: "judge",
+      by,
       source: null,
       reward: null,
       benchmark: null,

@@ -16,10 +16,11 @@ interface Properties {
 
 type Outcome = NonNullable<ItemsSearch["outcome"]>;
 
-/** Which items are shown: entrants, source, outcome, category and length; only what can be met together. */
+/** Which items are shown, and in which order: entrants, source, outcome, category and length; only what can be met
+ * together. */
 export function ItemFilters({ evaluation, filters, page, onChange }: Properties) {
   const names = evaluation.entrants.map((one) => one.name);
-  const { a, b, source, other, outcome, category, length } = filters;
+  const { a, b, source, other, outcome, category, length, sort } = filters;
   const set = (change: ItemsSearch) => onChange(possible({ ...filters, ...change }));
   const sources = (page?.sources ?? []).map((one) => ({ value: keyOf(one), label: labelOf(one) }));
   const known = (value: string | undefined) =>
@@ -40,7 +41,7 @@ export function ItemFilters({ evaluation, filters, page, onChange }: Properties)
         <Select
           size="xs"
           label="Against"
-          placeholder="any"
+          placeholder={a ? "any" : "choose an entrant first"}
           data={names.filter((name) => name !== a)}
           value={b ?? null}
           clearable
@@ -82,7 +83,7 @@ export function ItemFilters({ evaluation, filters, page, onChange }: Properties)
         <Select
           size="xs"
           label="Length of the answer"
-          placeholder="any"
+          placeholder={a && b ? "any" : "choose two entrants first"}
           data={
             a && b
               ? [
@@ -96,6 +97,16 @@ export function ItemFilters({ evaluation, filters, page, onChange }: Properties)
           clearable
           disabled={!a || !b}
           onChange={(value) => set({ length: (value as ItemsSearch["length"] | null) ?? undefined })}
+        />
+        <Select
+          size="xs"
+          label="Sort by"
+          placeholder={a && source ? "position" : "choose entrant and source first"}
+          data={sortsOf(filters)}
+          value={sort ?? null}
+          clearable
+          disabled={!a || !source}
+          onChange={(value) => set({ sort: (value as ItemsSearch["sort"] | null) ?? undefined })}
         />
       </div>
       <Chip.Group
@@ -113,7 +124,15 @@ export function ItemFilters({ evaluation, filters, page, onChange }: Properties)
               size="compact-xs"
               variant="default"
               leftSection={<IconArrowsExchange size={14} />}
-              onClick={() => set({ a: b, b: a, outcome: turned(outcome), length: turnedLength(length) })}
+              onClick={() =>
+                set({
+                  a: b,
+                  b: a,
+                  outcome: turned(outcome),
+                  length: turnedLength(length),
+                  sort: turnedSort(sort),
+                })
+              }
             >
               Swap the entrants
             </Button>
@@ -140,6 +159,23 @@ function outcomesFor({ a, b, source }: ItemsSearch, page: ItemPage | undefined):
   if (source?.startsWith("judge:")) chips.push(["flip", "Flips with the order"]);
   return chips;
 }
+
+function sortsOf({ a, b, source }: ItemsSearch): { value: string; label: string }[] {
+  if (!a || !source) return [];
+  const ofOne = [
+    { value: "score", label: `score of ${a}, lowest first` },
+    { value: "-score", label: `score of ${a}, highest first` },
+  ];
+  if (!b) return ofOne;
+  return [
+    { value: "difference", label: `${a} loses most` },
+    { value: "-difference", label: `${a} wins most` },
+    ...ofOne,
+  ];
+}
+
+const turnedSort = (sort: ItemsSearch["sort"]): ItemsSearch["sort"] =>
+  sort === "difference" ? "-difference" : sort === "-difference" ? "difference" : sort;
 
 const turned = (outcome: ItemsSearch["outcome"]): ItemsSearch["outcome"] =>
   outcome === "win" ? "loss" : outcome === "loss" ? "win" : outcome;

@@ -2,7 +2,7 @@ import { Badge, Group, Text } from "@mantine/core";
 import { getRouteApi } from "@tanstack/react-router";
 import { useEffect, useRef } from "react";
 import type { Item } from "../../../api/evaluation/items";
-import { count } from "../../../shared/format/format";
+import { count, signed } from "../../../shared/format/format";
 import { Link } from "../../../shared/links";
 import { More } from "../../../shared/More";
 import type { ItemsSearch } from "../../../shared/search";
@@ -43,13 +43,18 @@ export function ItemList({ query, items, filters, shown }: Properties) {
           >
             <Group gap={6} justify="space-between" wrap="nowrap">
               <Text size="xs" c="dimmed" truncate>
-                {item.position + 1} · {item.question_id}
+                {item.position + 1} · id {item.question_id}
               </Text>
               <Outcome item={item} filters={filters} />
             </Group>
             <Text size="sm" lineClamp={2} style={{ overflowWrap: "anywhere" }}>
               {item.text || "(empty)"}
             </Text>
+            {item.scores.length > 0 && (
+              <Text size="xs" c="dimmed">
+                score {item.scores.map((one) => (one === null ? "none" : signed(one))).join(" / ")}
+              </Text>
+            )}
             {item.lengths.length === 2 && (
               <Text size="xs" c="dimmed">
                 {item.lengths.map((one) => (one === null ? "no answer" : count(Math.round(one)))).join(" / ")}{" "}

@@ -71,7 +71,7 @@ export function ItemView({ project, evaluation, found, filters, onStep }: Proper
               Prompt {prompt.position + 1}
             </Title>
             <Text size="sm" c="dimmed">
-              {prompt.question_id}
+              id {prompt.question_id}
             </Text>
             {prompt.category && <Badge color="gray">{prompt.category}</Badge>}
             {prompt.seen && (

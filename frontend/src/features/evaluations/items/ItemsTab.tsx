@@ -18,10 +18,10 @@ const route = getRouteApi("/p/$project/evaluations/$evaluation");
 
 /** The prompts behind the figures of the report, filtered, and one of them with all assessments of it. */
 export function ItemsTab({ project, evaluation }: { project: string; evaluation: Evaluation }) {
-  const { a, b, source, other, outcome, category, length, item } = route.useSearch();
+  const { a, b, source, other, outcome, category, length, sort, item } = route.useSearch();
   const navigate = route.useNavigate();
   const wide = useMediaQuery("(min-width: 62em)", true, { getInitialValueInEffect: false });
-  const filters = possible({ a, b, source, other, outcome, category, length });
+  const filters = possible({ a, b, source, other, outcome, category, length, sort });
   const query = useInfiniteQuery(itemsQuery(project, evaluation.id, filters));
   const items = query.data?.pages.flatMap((page) => page.items) ?? [];
   const page = query.data?.pages[0];
@@ -47,7 +47,7 @@ export function ItemsTab({ project, evaluation }: { project: string; evaluation:
     ["ArrowRight", () => step("next")],
     ["ArrowLeft", () => step("previous")],
   ]);
-  const filtered = Object.values(filters).some((value) => value !== undefined);
+  const filtered = Object.entries(filters).some(([name, value]) => name !== "sort" && value !== undefined);
   const list = (
     <Loaded query={query} rows={4}>
       {() =>
@@ -119,7 +119,7 @@ export function ItemsTab({ project, evaluation }: { project: string; evaluation:
       ) : item === undefined ? (
         list
       ) : (
-        view
+        <div className="items-view">{view}</div>
       )}
     </>
   );

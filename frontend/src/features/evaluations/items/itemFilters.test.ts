@@ -12,7 +12,13 @@ it("drops the filters whose other half is missing", () => {
     source: "judge:j",
     outcome: "disagree",
   });
-  const whole = { a: "sft", b: "dt", source: "judge:j", outcome: "loss", length: "similar" } as const;
+  expect(possible({ a: "sft", sort: "score" })).toEqual({ a: "sft" });
+  expect(possible({ a: "sft", source: "judge:j", sort: "-difference" })).toEqual({
+    a: "sft",
+    source: "judge:j",
+  });
+  const by = { source: "judge:j", sort: "difference" } as const;
+  const whole = { a: "sft", b: "dt", outcome: "loss", length: "similar", ...by } as const;
   expect(possible(whole)).toEqual(whole);
 });
 

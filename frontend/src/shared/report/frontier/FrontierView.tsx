@@ -96,6 +96,12 @@ export function FrontierView({ report, frontier }: { report: Report; frontier: F
             </Table.Tbody>
           </Table>
         </Table.ScrollContainer>
+        {frontier.entrants.some((one) => one.kind === "estimate" && (one.kl.value ?? 0) < 0) && (
+          <Text size="sm" c="dimmed">
+            KL itself is never negative. Its estimate averages how much likelier each answer is under the
+            entrant than under {frontier.kl_to}, and over few answers near 0 this average can fall below 0.
+          </Text>
+        )}
       </Stack>
     </Card>
   );
