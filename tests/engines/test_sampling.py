@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 import torch
 from scipy import stats
 from transformers import TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
 
 from steerboard_contracts.decoding import Decoding
-from steerboard_workers.engines.sampling import gumbel_noise, next_tokens, stream_key, warp
+from steerboard_workers.engines import sampling
+from steerboard_workers.engines.sampling import gumbel_noise, next_tokens, pruned_draw, stream_key, warp
 
 
 def test_draws_follow_the_softmax():
@@ -48,3 +50,42 @@ def test_warping_equals_transformers():
     theirs = TopKLogitsWarper(40)(None, theirs)
     theirs = TopPLogitsWarper(0.9)(None, theirs)
     assert torch.equal(warp(logits, Decoding(temperature=0.7, top_k=40, top_p=0.9)), theirs)
+
+
+FLAT = torch.zeros(64, 5000)
+
+
+@pytest.mark.parametrize(
+    ("logits", "decoding"),
+    [
+        *(
+            (torch.randn(64, 5000, generator=torch.Generator().manual_seed(0)) * scale, Decoding(temperature=1.0))
+            for scale in (0.1, 3)
+        ),
+        (torch.randn(64, 5000, generator=torch.Generator().manual_seed(1)) * 30, Decoding(temperature=0.3)),
+        (torch.randn(64, 5000, generator=torch.Generator().manual_seed(2)) * 3, Decoding(temperature=1.0, top_k=5)),
+        (torch.randn(64, 5000, generator=torch.Generator().manual_seed(3)) * 3, Decoding(temperature=1.0, top_p=0.5)),
+        # Everything ties, all but one token are ruled out, there are fewer tokens than are always tried.
+        (FLAT, Decoding(temperature=1.0)),
+        (FLAT.masked_fill(torch.arange(5000) != 7, -torch.inf), Decoding(temperature=1.0)),
+        (FLAT[:, :20], Decoding(temperature=1.0)),
+    ],
+)
+def test_leaving_out_the_noise_of_tokens_that_cannot_win_changes_no_draw(logits, decoding):
+    warped = warp(logits, decoding)
+    for position in range(40):
+        keys = torch.tensor([stream_key(position, row, 0) for row in range(len(logits))])
+        positions = torch.full_like(keys, position)
+        whole = gumbel_noise(keys, positions, logits.shape[1]).add_(warped).argmax(-1)
+        assert torch.equal(pruned_draw(warped, keys, positions), whole)
+
+
+def test_a_large_vocabulary_is_drawn_from_as_a_small_one(monkeypatch):
+    logits = torch.randn(8, 400, generator=torch.Generator().manual_seed(4))
+    keys = torch.tensor([stream_key(1, row, 0) for row in range(8)])
+    whole = next_tokens(logits, Decoding(temperature=1.0), keys, torch.arange(8))
+    tried = []
+    monkeypatch.setattr(sampling, "_LARGE", 400)
+    monkeypatch.setattr(sampling, "pruned_draw", lambda *given: tried.append(1) or pruned_draw(*given))
+    assert torch.equal(next_tokens(logits, Decoding(temperature=1.0), keys, torch.arange(8)), whole)
+    assert tried

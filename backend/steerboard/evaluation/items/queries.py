@@ -170,7 +170,7 @@ class Items:
         return row if row < len(self.positions) and self.positions[row] == position else None
 
     def place_behind(self, position: int) -> int:
-        """Where the rows behind that of a position begin in their order; all of them are behind -1."""
+        """The place in the order that follows the row of a position; 0 for -1."""
         if position < 0:
             return 0
         row = self.row_at(position)

@@ -52,11 +52,13 @@ export function AnswerCard({ answer, equal, followUps, focused, onFocus, badge, 
       data-focused={focused || undefined}
       onPointerDown={onFocus}
     >
-      <Group justify="space-between" pl="sm" pr={6} className="rank-answer-head">
-        <Group gap="xs">
-          <Text fw={700}>{[key, ...equal].join(" = ")}</Text>
+      <Group justify="space-between" wrap="nowrap" pl="sm" pr={6} className="rank-answer-head">
+        <Group gap="xs" wrap="nowrap" miw={0}>
+          <Text fw={700} style={{ whiteSpace: "nowrap" }}>
+            {[key, ...equal].join(" = ")}
+          </Text>
           {equal.length > 0 && (
-            <Text size="xs" c="dimmed">
+            <Text size="xs" c="dimmed" truncate>
               identical, shown once
             </Text>
           )}

@@ -1,11 +1,12 @@
-import { Input, MultiSelect, NumberInput, SegmentedControl, Text, TextInput } from "@mantine/core";
+import { Button, Input, MultiSelect, NumberInput, SegmentedControl, Text, TextInput } from "@mantine/core";
+import { IconChevronDown, IconChevronRight } from "@tabler/icons-react";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { createCampaign, standingQuery } from "../../api/evaluation/campaigns";
 import { evaluationKeys, placeOf } from "../../api/evaluation/evaluations";
 import { TASK_NAMES, type TaskType } from "../../api/evaluation/ranking";
 import { SendForm } from "../forms/SendForm";
-import { bodyOf, CampaignInstructions, CampaignSettings, NEW } from "./CampaignSettings";
+import { bodyOf, CampaignInstructions, CampaignSettings, inWords, NEW } from "./CampaignSettings";
 import { Criteria, type Criterion } from "./Criteria";
 import { Questions } from "./Questions";
 import { askable, questionOf, type Question } from "./questionKinds";
@@ -76,6 +77,7 @@ export function CampaignForm({
   const [chosen, setChosen] = useState<string[] | null>(null);
   const [settings, setSettings] = useState(NEW);
   const [limit, setLimit] = useState<number | string>("");
+  const [more, setMore] = useState(false);
   const { about, fewest, most, entrants: number } = TASKS[task];
   const best = standing.data?.items.map((one) => one.entrant) ?? names;
   const known = standing.data?.items.some((one) => one.standing !== null) ?? false;
@@ -96,6 +98,8 @@ export function CampaignForm({
       });
       return of;
     },
+    // What was refused may be a setting that is folded.
+    onError: () => setMore(true),
     onSuccess: async (of) => {
       await client.invalidateQueries({ queryKey: evaluationKeys.all(project) });
       onDone(of);
@@ -149,13 +153,6 @@ export function CampaignForm({
         <Criteria scored={scored} criteria={criteria} onChange={setCriteria} error={error("criteria")} />
       )}
       <Questions questions={questions} onChange={setQuestions} error={error("questions")} />
-      <CampaignSettings
-        task={task}
-        judges={judges}
-        settings={settings}
-        failure={make.error}
-        onChange={setSettings}
-      />
       <NumberInput
         label="Maximum number of prompts"
         description="Drawn at random; all of them when empty"
@@ -165,6 +162,31 @@ export function CampaignForm({
         error={error("limit")}
         onChange={setLimit}
       />
+      <div>
+        <Button
+          variant="subtle"
+          size="compact-sm"
+          aria-expanded={more}
+          leftSection={more ? <IconChevronDown size={14} /> : <IconChevronRight size={14} />}
+          onClick={() => setMore(!more)}
+        >
+          Annotators, gold prompts and flags
+        </Button>
+        {!more && (
+          <Text size="xs" c="dimmed" pl="xs">
+            {inWords(task, settings)}
+          </Text>
+        )}
+      </div>
+      {more && (
+        <CampaignSettings
+          task={task}
+          judges={judges}
+          settings={settings}
+          failure={make.error}
+          onChange={setSettings}
+        />
+      )}
       {entrants.length < fewest && (
         <Text size="xs" c="dimmed">
           This task needs {fewest === 1 ? "an entrant" : "two entrants"}.

@@ -1,6 +1,7 @@
 import { NumberInput, Select, SimpleGrid, TagsInput, Textarea } from "@mantine/core";
 import { placeOf } from "../../api/evaluation/evaluations";
 import type { TaskType } from "../../api/evaluation/ranking";
+import { counted } from "../format/format";
 
 /** What of a campaign can be set at any time. An emptied number is `""`. */
 export interface Settings {
@@ -39,6 +40,26 @@ export function bodyOf(task: TaskType, settings: Settings) {
     judge: correction ? null : settings.judge,
     span_labels: settings.spanLabels,
   };
+}
+
+/** The settings that are folded, in a line. */
+export function inWords(
+  task: TaskType,
+  { overlap, minutes, goldEvery, qualify, spanLabels }: Settings,
+): string {
+  const gold =
+    Number(qualify) > 0
+      ? `${Number(qualify)} gold prompts to qualify`
+      : Number(goldEvery) > 0
+        ? `a gold prompt every ${Number(goldEvery)}`
+        : "gold prompts first, if there are any";
+  return [
+    `${counted(Number(overlap), "annotator")} per prompt, reserved for ${counted(Number(minutes), "minute")}`,
+    task === "correction" ? "" : gold,
+    spanLabels.length ? `passages flagged as ${spanLabels.join(", ")}` : "no passages flagged",
+  ]
+    .filter(Boolean)
+    .join("; ");
 }
 
 interface Properties {

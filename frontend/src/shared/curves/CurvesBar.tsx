@@ -111,7 +111,7 @@ export function CurvesBar({
           {mixed && (
             <Text size="xs" c="orange.8" maw={420}>
               A group has runs of several methods. Where these compute a metric differently, such as a loss,
-              its mean says nothing.
+              its mean has no meaning.
             </Text>
           )}
         </Group>
