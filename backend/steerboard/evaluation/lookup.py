@@ -36,7 +36,7 @@ def _to_come(session: Session, project: Project, ref: str) -> str | None:
     waiting = select(Run).join(Pipeline, Pipeline.id == Run.pipeline_id)
     named = Pipeline.project_id == project.id, Pipeline.name == pipeline, Run.name == stage
     run = session.scalar(waiting.where(*named, Run.kind == "evaluate", Run.state == "pending").limit(1))
-    return run and f"It begins when what its stage needs is made; the stage {run.name} is {run.reason}."
+    return None if run is None else f"Its stage begins when what it needs is made; {run.name} is {run.reason}."
 
 
 def evaluations_with(session: Session, runs: Sequence[uuid.UUID]) -> list[tuple[uuid.UUID, str]]:

@@ -86,7 +86,7 @@ def pruned_draw(warped: Tensor, keys: Tensor, positions: Tensor) -> Tensor:
     # P(noise > needed) = 1 - exp(-exp(-needed)), in units of the draw.
     above = torch.expm1(-torch.exp(-needed)).neg_().mul_(2.0**_BITS).ceil_().to(torch.int64)
     thresholds = ((1 << _BITS) - 1 - above).tolist()
-    steps = _steps(torch.arange(vocabulary, dtype=torch.int64)).split(_AT_ONCE)
+    steps = torch.split(_steps(torch.arange(vocabulary, dtype=torch.int64)), _AT_ONCE)
     drawn = torch.empty_like(keys)
     for row, threshold in enumerate(thresholds):
         able = torch.cat([_bits(streams[row], part) >= threshold for part in steps])

@@ -86,9 +86,9 @@ class Items:
         """Characters of the answers of `a` and `b`: (prompts,) each."""
         pair = self.filters.pair
         assert pair is not None
-        parts = [self._of_entrant(EvaluationReportRow.lengths, name) for name in pair]
-        a, b = self.session.execute(select(*parts).where(EvaluationReportRow.evaluation_id == self.evaluation_id)).one()
-        return np.frombuffer(a, dtype="<f8"), np.frombuffer(b, dtype="<f8")
+        of_report = EvaluationReportRow.evaluation_id == self.evaluation_id
+        a, b = self._of_entrants(EvaluationReportRow.lengths, pair, of_report)
+        return a, b
 
     @cached_property
     def scores(self) -> list[Floats]:
@@ -97,17 +97,17 @@ class Items:
         if self.filters.a is None or self.filters.source is None:
             return []
         names = self.filters.pair or (self.filters.a,)
-        parts = [self._of_entrant(ReportSource.scores, name) for name in names]
-        place = self.place_of(self.filters.source)
-        of_source = ReportSource.evaluation_id == self.evaluation_id, ReportSource.place == place
-        return [
-            np.frombuffer(part, dtype="<f8") for part in self.session.execute(select(*parts).where(*of_source)).one()
-        ]
+        place = ReportSource.place == self.place_of(self.filters.source)
+        of_report = ReportSource.evaluation_id == self.evaluation_id
+        return self._of_entrants(ReportSource.scores, names, of_report, place)
 
-    def _of_entrant(self, column: InstrumentedAttribute[Any], name: str) -> ColumnElement[bytes]:
-        """The part of a column of float64 by entrant and row."""
+    def _of_entrants(
+        self, column: InstrumentedAttribute[bytes], names: Sequence[str], *which: ColumnElement[bool]
+    ) -> list[Floats]:
+        """The parts of these entrants of a column of float64 by entrant and row: (prompts,) each."""
         size = len(self.positions) * _FLOAT_BYTES
-        return func.substr(column, self.column(name) * size + 1, size)
+        parts = (func.substr(column, self.column(name) * size + 1, size) for name in names)
+        return [np.frombuffer(part, dtype="<f8") for part in self.session.execute(select(*parts).where(*which)).one()]
 
     @cached_property
     def ordered(self) -> Ints:
@@ -221,11 +221,11 @@ def _items_out(items: Items, shown: Ints) -> list[ItemOut]:
             EvaluationPrompt.evaluation_id == items.evaluation_id, EvaluationPrompt.position.in_(positions)
         )
     )
-    texts = {position: facts for position, *facts in prompts}
+    texts = {row.position: row for row in prompts}
     lengths = items.lengths if items.filters.pair is not None else ()
     listed = []
     for row, position in zip(shown.tolist(), positions, strict=True):
-        question_id, category, text = texts[position]
+        _, question_id, category, text = texts[position]
         listed.append(
             ItemOut(
                 position=position,
