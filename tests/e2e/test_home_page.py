@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from page_checks import faults_of, told
 from playwright.sync_api import Page, expect
 from sqlalchemy.orm import Session, sessionmaker
@@ -10,6 +12,21 @@ from steerboard.accounts.tables import Project
 from steerboard.platform.database import transaction
 from steerboard.runs.tables import Pipeline
 from support.rows.listed_runs import Listed, list_run
+
+
+def test_an_evaluation_is_running_while_its_answers_are_made(
+    rows_page: Page, sessions: sessionmaker[Session], project: Project
+) -> None:
+    stage = Listed("report", "demo-1", kind="evaluate", method=None, state="pending")
+    with transaction(sessions) as session:
+        begun = list_run(session, project, replace(stage, started=True))
+        list_run(session, project, replace(stage, pipeline="demo-2"))
+    page = rows_page
+    page.goto("/p/default/runs")
+    badges = page.get_by_role("table", name="Runs").locator("tbody .state-badge")
+    expect(badges).to_have_text(["pending", "running"])
+    page.goto(f"/p/default/runs/{begun}")
+    expect(page.locator(".state-badge").first).to_have_text("running")
 
 
 def test_a_paused_run_is_shown_with_who_paused_it_and_is_resumed_there(

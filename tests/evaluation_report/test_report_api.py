@@ -14,6 +14,7 @@ from steerboard.platform.database import transaction
 from steerboard.platform.security.credentials import secret_hash
 from steerboard_contracts.report.evaluation import FIGURES_VERSION
 from support.rows.evaluation_rows import Evaluated
+from support.rows.listed_runs import Listed, list_run
 
 URL = "/api/v1/projects/default/evaluations"
 
@@ -80,3 +81,14 @@ def test_strangers_and_other_scopes_see_no_report(
     assert client.get(f"{URL}/vicuna/report", headers={"Authorization": "Bearer nobody"}).status_code == 401
     missing = client.get(f"{URL}/nope/report")
     assert (missing.status_code, missing.json()["code"]) == (404, "unknown_evaluation")
+
+
+def test_an_evaluation_that_a_recipe_will_make_is_not_just_unknown(
+    client: TestClient, sessions: sessionmaker[Session], project: Project
+) -> None:
+    with transaction(sessions) as session:
+        list_run(session, project, Listed("report", "demo-1", kind="evaluate", method=None, state="pending"))
+    answer = client.get(f"{URL}/demo-1.report").json()
+    assert answer["code"] == "unknown_evaluation"
+    assert answer["hint"] == "Its stage begins when what it needs is made; report is as it is."
+    assert "lists them" in client.get(f"{URL}/demo-1.other").json()["hint"]

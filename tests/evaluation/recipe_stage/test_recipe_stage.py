@@ -90,6 +90,8 @@ def test_the_stage_is_an_evaluation_whose_runs_are_the_stages_own(asked: Evaluat
     assert (stage["state"], stage["progress"]["done"], stage["progress"]["total"]) == ("pending", 0, 4)
     parts = ["report.sft", "report.dt_-5", "report.dt_5", "report.reward"]
     assert [run["name"] for run in stage["shards"]] == parts
+    part = asked.get(f"runs/{stage['shards'][0]['id']}")
+    assert stage["evaluation"] == part["evaluation"] == "compare-1.report"
     assert [run["name"] for run in asked.get("pipelines/compare-1")["runs"]] == ["report"]
     made = asked.detail("compare-1.report")
     assert [(entrant["name"], entrant["score"]) for entrant in made["entrants"]] == [
@@ -337,6 +339,7 @@ def test_an_equal_stage_takes_the_evaluation_over_while_it_is_there(asked: Evalu
     assert asked.claim() is None
     second = asked.get("pipelines/compare-2/report")
     assert second["evaluation"] == first["evaluation"]
+    assert asked.get("runs/compare-2.report")["evaluation"] == "compare-1.report"
     assert second["methods"] == first["methods"]
     assert asked.post("pipelines/compare-2/gate", {"rules": [N]}, status=200)["evaluation"] == "compare-1.report"
     asked.client.delete(asked.url("evaluations/compare-1.report")).raise_for_status()

@@ -38,6 +38,7 @@ class Listed:
     favourite: bool = False
     device_seconds: float = 0.0
     seconds: float | None = None
+    started: bool = False
     hours: int = 0
     by: str = "user:local"
 
@@ -74,7 +75,7 @@ def list_run(
         created_by=one.by,
         device_seconds=one.device_seconds,
         created_at=START + dt.timedelta(hours=one.hours),
-        started_at=START if one.seconds is not None else None,
+        started_at=START if one.seconds is not None or one.started else None,
         ended_at=START + dt.timedelta(seconds=one.seconds) if one.seconds is not None else None,
     )
     session.add(run)
