@@ -7912,6 +7912,7 @@ class RunRow(Schema):
     reason: str
     reason_code: str | None
     reused_from_id: UUID | None
+    seconds_left: float | None
     shard: int | None
     started_at: AwareDatetime | None
     state: Literal[
@@ -7933,7 +7934,7 @@ class RunSummary(Schema):
     `device_seconds` of finished attempts; of a reused run what it cost when it ran is `reused_device_seconds`.
     `failed_attempts` and `interruptions` since it was created or resumed: an interrupted attempt lost its machine or
     the platform, and does not count as failed. `paused_seconds` of pauses that are over; `paused_since` of the one that
-    lasts.
+    lasts. `seconds_left` until the last step, by the pace of the latest ones; null unless it trains.
     """
 
     attempt: int
@@ -7963,6 +7964,7 @@ class RunSummary(Schema):
     reason: str
     reason_code: str | None
     reused_from_id: UUID | None
+    seconds_left: float | None
     shard: int | None
     started_at: AwareDatetime | None
     state: Literal[
@@ -9023,6 +9025,7 @@ class RunDetail(Schema):
     ]
     reuse: bool
     reused_from_id: UUID | None
+    seconds_left: float | None
     shard: int | None
     shards: list[RunSummary]
     started_at: AwareDatetime | None

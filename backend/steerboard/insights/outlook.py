@@ -15,6 +15,7 @@ from steerboard.insights.likeness import number_of_living_workers
 from steerboard.runs.pipelines import service as pipelines
 from steerboard.runs.state.states import DONE
 from steerboard.runs.tables import Pipeline, Run, RunInput
+from steerboard.runs.time_left import seconds_left
 
 # A stage that takes longer than it did before is never shown as done.
 _MOST = 0.95
@@ -44,8 +45,12 @@ def outlook(session: Session, pipeline: Pipeline) -> PipelineOutlook:
     usual = sum(known) / len(known) if known else 1.0
     weights = {run.id: before.get(run.name, usual) for run in stages}
     shares = {run.id: 1.0 if run.state in DONE else _share(run, before.get(run.name), now) for run in stages}
+    training = seconds_left(session, stages)
     left = {
-        run.id: 0.0 if run.state in DONE else _left(run, before.get(run.name), shares[run.id], now) for run in stages
+        run.id: 0.0
+        if run.state in DONE
+        else _left(run, before.get(run.name), shares[run.id], training.get(run.id), now)
+        for run in stages
     }
     unknown = [run.name for run in stages if left[run.id] is None]
     whole = sum(weights.values())
@@ -97,8 +102,10 @@ def _share(run: Run, before: float | None, now: dt.datetime) -> float:
     return min(_MOST, progress.get("done", 0) / total) if total > 1 else 0.0
 
 
-def _left(run: Run, before: float | None, share: float, now: dt.datetime) -> float | None:
+def _left(run: Run, before: float | None, share: float, by_steps: float | None, now: dt.datetime) -> float | None:
     """Seconds, or None where nothing is known."""
+    if by_steps is not None:
+        return by_steps
     if before is not None:
         return before * (1 - share)
     if run.started_at is None or share < _PACE:

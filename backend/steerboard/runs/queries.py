@@ -35,6 +35,7 @@ from steerboard.runs.schemas.runs import (
 )
 from steerboard.runs.state import oversight
 from steerboard.runs.tables import Pipeline, Run, RunAttempt, RunInput, RunLog, RunOutput, RunTransition
+from steerboard.runs.time_left import seconds_left
 from steerboard_contracts.held_out_changes import HeldOutChange, merged
 from steerboard_contracts.metric_order import by_importance
 from steerboard_contracts.report.kept import read_report
@@ -72,16 +73,18 @@ def summaries(session: Session, runs: Sequence[Run]) -> list[RunSummary]:
     ids = {run.pipeline_id for run in runs if run.pipeline_id is not None}
     named = session.execute(select(Pipeline.id, Pipeline.name).where(Pipeline.id.in_(ids))) if ids else ()
     pipelines = {row.id: PipelineRef(id=row.id, name=row.name) for row in named}
-    computed = ("pipeline", "progress", "paused_seconds", "paused_since")
+    computed = ("pipeline", "progress", "seconds_left", "paused_seconds", "paused_since")
     fields = [field for field in RunSummary.model_fields if field not in computed]
     parts = _parts_done(session, runs)
     pauses = _pauses(session, runs)
+    left = seconds_left(session, runs)
     return [
         RunSummary.model_validate(
             {
                 **{field: getattr(run, field) for field in fields},
                 "pipeline": pipelines.get(run.pipeline_id),
                 "progress": parts.get(run.id, run.progress),
+                "seconds_left": left.get(run.id),
                 **pauses.get(run.id, {"paused_seconds": 0.0, "paused_since": None}),
             }
         )

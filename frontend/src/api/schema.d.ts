@@ -14734,6 +14734,8 @@ export interface components {
             reuse: boolean;
             /** Reused From Id */
             reused_from_id: string | null;
+            /** Seconds Left */
+            seconds_left: number | null;
             /** Shard */
             shard: number | null;
             /** Shards */
@@ -15159,6 +15161,8 @@ export interface components {
             reason_code: string | null;
             /** Reused From Id */
             reused_from_id: string | null;
+            /** Seconds Left */
+            seconds_left: number | null;
             /** Shard */
             shard: number | null;
             /** Started At */
@@ -15180,7 +15184,7 @@ export interface components {
          * @description `device_seconds` of finished attempts; of a reused run what it cost when it ran is `reused_device_seconds`.
          *     `failed_attempts` and `interruptions` since it was created or resumed: an interrupted attempt lost its machine or
          *     the platform, and does not count as failed. `paused_seconds` of pauses that are over; `paused_since` of the one that
-         *     lasts.
+         *     lasts. `seconds_left` until the last step, by the pace of the latest ones; null unless it trains.
          */
         RunSummary: {
             /** Attempt */
@@ -15244,6 +15248,8 @@ export interface components {
             reason_code: string | null;
             /** Reused From Id */
             reused_from_id: string | null;
+            /** Seconds Left */
+            seconds_left: number | null;
             /** Shard */
             shard: number | null;
             /** Started At */

@@ -10,7 +10,7 @@ from api_world import ApiWorld
 from sqlalchemy import func, select
 
 from steerboard.platform.database import new_id, transaction
-from steerboard.runs.tables import Pipeline, Run, WorkerRow
+from steerboard.runs.tables import Metric, Pipeline, Run, WorkerRow
 
 
 def outlook(world: ApiWorld, pipeline: str) -> Any:
@@ -122,3 +122,35 @@ def test_other_recipes_and_projects_say_nothing(world: ApiWorld) -> None:
     world.start("name=other", reuse=False)
     assert outlook(world, "other-1")["unknown"] == ["chosen", "sft", "reward"]
     assert world.get("pipelines/small-9/outlook", status=404)["code"] == "not_found"
+
+
+def test_a_run_that_trains_has_as_much_time_left_as_its_latest_steps_took(world: ApiWorld) -> None:
+    finished(world, "small-1", chosen=10, sft=60, reward=30)
+    world.start(reuse=False)
+    world.work()
+    claim = world.claim()
+    training = {"done": 40, "total": 100, "unit": "steps", "phase": "training"}
+    edit(world, "small-2", "sft", running_for=15, progress=training)
+
+    def steps(steps: range, pace: float, at: float = 0.0) -> None:
+        with transaction(world.sessions) as session:
+            session.add_all(
+                Metric(run_id=claim.run_id, name="device_seconds", step=n, value=at + pace * (n - steps[0]), attempt=1)
+                for n in steps
+            )
+
+    def left() -> float | None:
+        seconds: float | None = world.get(f"runs/{claim.run_id}")["seconds_left"]
+        return seconds
+
+    steps(range(1, 2), 0.0, at=300.0)
+    assert left() is None
+    # Slow at first; only the pace of the last twenty counts.
+    steps(range(2, 21), 30.0, at=300.0)
+    steps(range(21, 41), 2.0, at=1000.0)
+    assert left() == pytest.approx(120)
+    assert outlook(world, "small-2")["seconds_left"] == pytest.approx(150)
+    listed = {run["id"]: run["seconds_left"] for run in world.get("runs")["items"] if run["seconds_left"] is not None}
+    assert listed == {str(claim.run_id): pytest.approx(120)}
+    edit(world, "small-2", "sft", progress={**training, "phase": "evaluating", "unit": "batches"})
+    assert left() is None

@@ -45,7 +45,7 @@ class RunSummary(_Out):
     """`device_seconds` of finished attempts; of a reused run what it cost when it ran is `reused_device_seconds`.
     `failed_attempts` and `interruptions` since it was created or resumed: an interrupted attempt lost its machine or
     the platform, and does not count as failed. `paused_seconds` of pauses that are over; `paused_since` of the one that
-    lasts."""
+    lasts. `seconds_left` until the last step, by the pace of the latest ones; null unless it trains."""
 
     id: uuid.UUID
     name: str
@@ -66,6 +66,7 @@ class RunSummary(_Out):
     interruptions: int
     max_interruptions: int
     progress: dict[str, Any] | None
+    seconds_left: float | None
     warnings: list[RunWarning]
     device_seconds: float
     failed_device_seconds: float

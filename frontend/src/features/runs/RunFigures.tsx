@@ -78,7 +78,7 @@ function Cards({ cards, columns, mt }: { cards: [string, string][]; columns: num
           <Text size="xs" c="dimmed" lh={1.25}>
             {name}
           </Text>
-          <Text fw={600} style={{ overflowWrap: "anywhere" }}>
+          <Text fw={600} fz={{ base: "md", lg: "sm", xl: "md" }} style={{ overflowWrap: "anywhere" }}>
             {value}
           </Text>
         </Card>

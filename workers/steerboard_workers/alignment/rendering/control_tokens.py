@@ -157,10 +157,13 @@ class _Copy:
         copy = Tokenizer.from_str(json.dumps({**written, "truncation": None, "padding": None, "post_processor": None}))
         kept = {token["content"]: token["id"] for token in written["added_tokens"]}
         numbers: dict[int | None, int] = {copy.token_to_id(spelling): number for spelling, number in kept.items()}
+        renamed = []
         for spelling, number in control.items():
             sides = {side: flags.get(spelling, {}).get(side, False) for side in ("lstrip", "rstrip")}
-            copy.add_special_tokens([AddedToken(_name(number), normalized=False, **sides)])
-            numbers[copy.token_to_id(_name(number))] = number
+            renamed.append(AddedToken(_name(number), normalized=False, **sides))
+        # At once: each call builds the search for all added tokens again, and Gemma has more than 6,000.
+        copy.add_special_tokens(renamed)
+        numbers |= {copy.token_to_id(_name(number)): number for number in control.values()}
         return cls(copy, numbers, frozenset(control.values()) - {tokenizer.unk_token_id})
 
 

@@ -61,10 +61,16 @@ export function NameOfRun({ run, now }: { run: RunRow; now: number }) {
           params={{ project, run: run.id }}
           size="sm"
           fw={550}
-          truncate
+          lineClamp={2}
           title={runName(run)}
+          style={{ overflowWrap: "anywhere", whiteSpace: "normal" }}
         >
-          {runName(run)}
+          {run.pipeline && (
+            <>
+              {run.pipeline.name}.<wbr />
+            </>
+          )}
+          {run.name}
         </Link>
       </Group>
       <Tags tags={run.marks.tags} />
