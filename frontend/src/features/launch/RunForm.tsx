@@ -90,7 +90,13 @@ export function RunForm({
   return (
     <Page
       title={origin ? `Clone ${origin.name}` : `Launch ${schema.method ?? schema.kind}`}
-      about={<WithCode text={schema.description} />}
+      about={
+        <>
+          {/* Methods are described by their equations, other kinds in words. */}
+          {(schema.training || !schema.description) && `${schema.about} `}
+          <WithCode text={schema.description} />
+        </>
+      }
     >
       <Inputs
         project={project}

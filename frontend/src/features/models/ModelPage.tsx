@@ -1,11 +1,25 @@
-import { Anchor, Badge, Card, Code, Group, SimpleGrid, Stack, Table, Text, Title } from "@mantine/core";
+import {
+  Anchor,
+  Badge,
+  Button,
+  Card,
+  Code,
+  Group,
+  SimpleGrid,
+  Stack,
+  Table,
+  Text,
+  Title,
+} from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
+import { useState } from "react";
 import type { Schemas } from "../../api/client";
 import { deleteModel, lineageQuery, modelQuery } from "../../api/models/models";
 import { ItemComments } from "../../shared/comments/ItemComments";
 import { Loaded, LoadedPage } from "../../shared/Feedback";
 import { bytes, count, result, signed, counted } from "../../shared/format/format";
+import { figuresOf } from "../../shared/format/figures";
 import { Graph, type GraphNode } from "../../shared/charts/Graph";
 import { Link } from "../../shared/links";
 import { MarksPanel } from "../../shared/marks/MarksPanel";
@@ -105,12 +119,14 @@ export function ModelPage() {
             }}
           />
           {found.run_id && <TrainedOnChanges project={project} run={found.run_id} />}
-          <SimpleGrid cols={{ base: 1, lg: 2 }}>
-            <Facts model={found as Model} />
+          <SimpleGrid cols={{ base: 1, lg: 2 }} style={{ alignItems: "start" }}>
+            <Stack>
+              <Facts model={found as Model} />
+              <Files project={project} model={found as Model} />
+            </Stack>
             <Stack>
               <HeldOut model={found as Model} />
               <TrainingEnd model={found as Model} />
-              <Files project={project} model={found as Model} />
             </Stack>
           </SimpleGrid>
           <Benchmarks project={project} model={found as Model} />
@@ -197,11 +213,16 @@ function Facts({ model }: { model: Model }) {
   );
 }
 
+/** Final metrics that are shown before the others are asked for: the important ones come first. */
+const FIRST_METRICS = 8;
+
 function TrainingEnd({ model }: { model: Model }) {
-  const summary = Object.entries((model.info.summary ?? {}) as Record<string, unknown>).filter(
+  const [all, setAll] = useState(false);
+  const summary = figuresOf((model.info.summary ?? {}) as Record<string, unknown>).filter(
     ([, value]) => typeof value === "number",
   );
   if (!summary.length) return null;
+  const more = summary.length - FIRST_METRICS;
   return (
     <Card withBorder>
       <Title order={2} size="h6" mb="xs">
@@ -209,7 +230,7 @@ function TrainingEnd({ model }: { model: Model }) {
       </Title>
       <Table aria-label="Final metrics">
         <Table.Tbody>
-          {summary.map(([name, value]) => (
+          {(all ? summary : summary.slice(0, FIRST_METRICS)).map(([name, value]) => (
             <Table.Tr key={name}>
               <Table.Th scope="row">{name.replaceAll("_", " ")}</Table.Th>
               <Table.Td>{result(name, value as number)}</Table.Td>
@@ -217,6 +238,11 @@ function TrainingEnd({ model }: { model: Model }) {
           ))}
         </Table.Tbody>
       </Table>
+      {more > 0 && (
+        <Button variant="subtle" size="compact-sm" mt="xs" aria-expanded={all} onClick={() => setAll(!all)}>
+          {all ? "Fewer metrics" : `${more} more ${more === 1 ? "metric" : "metrics"}`}
+        </Button>
+      )}
     </Card>
   );
 }

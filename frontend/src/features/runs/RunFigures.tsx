@@ -2,6 +2,7 @@ import { Button, Card, SimpleGrid, Text } from "@mantine/core";
 import { useState } from "react";
 import type { RunDetail } from "../../api/runs/runs";
 import { useNow } from "../../shared/format/clock";
+import { figuresOf } from "../../shared/format/figures";
 import { between, compact, percent, result, seconds } from "../../shared/format/format";
 import { deviceTime, timeTaken } from "../../shared/format/runTime";
 
@@ -12,11 +13,8 @@ const FIRST = 5;
 export function RunFigures({ run }: { run: RunDetail }) {
   const now = useNow();
   const [all, setAll] = useState(false);
-  const figures = Object.entries(run.summary ?? {}).filter(
-    (entry): entry is [string, number | string] =>
-      ["number", "string"].includes(typeof entry[1]) &&
-      !["trainable_parameters", "kept"].includes(entry[0]) &&
-      !(entry[0] === "eval_pair_accuracy" && entry[1] === run.summary?.held_out_accuracy), // one figure by two names
+  const figures = figuresOf(run.summary ?? {}).filter(
+    ([name]) => !["trainable_parameters", "kept"].includes(name),
   );
   const learned = trained(run.summary);
   const first = FIRST + learned.length;
