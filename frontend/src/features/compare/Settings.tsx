@@ -3,13 +3,14 @@ import { useQueries } from "@tanstack/react-query";
 import { metricsQuery } from "../../api/runs/runs";
 import { deviceTime } from "../../shared/format/runTime";
 import { useState } from "react";
+import { figuresOf } from "../../shared/format/figures";
 import { result, seconds } from "../../shared/format/format";
 import { Link } from "../../shared/links";
 import { RunBadge } from "../../shared/StateBadge";
 import type { Compared } from "./compared";
 import { differences } from "./differences";
 
-/** Results, and the settings in which the runs differ. */
+/** The results and settings in which the runs differ, or all of them. */
 export function Settings({ project, runs, labels }: Compared) {
   const [all, setAll] = useState(false);
   const soFar = useLatest(project, runs);
@@ -23,15 +24,17 @@ export function Settings({ project, runs, labels }: Compared) {
       Object.fromEntries(run.inputs.map((input) => [`input ${input.name}`, input.content ?? input.label])),
     ),
   );
+  const valueOf = (run: Compared["runs"][number], name: string) =>
+    run.summary?.[name] ?? soFar.get(run.id)?.get(name);
   const results = [
     ...new Set(
       runs.flatMap((run) =>
-        Object.entries(run.summary ?? {})
+        figuresOf(run.summary ?? {})
           .filter(([, value]) => typeof value === "number")
           .map(([name]) => name),
       ),
     ),
-  ];
+  ].filter((name) => all || runs.length === 1 || new Set(runs.map((run) => valueOf(run, name))).size > 1);
   return (
     <section>
       <Group justify="space-between" mb="sm">
@@ -39,7 +42,7 @@ export function Settings({ project, runs, labels }: Compared) {
           Results and settings
         </Title>
         <Switch
-          label="Show equal settings too"
+          label="Show equal values too"
           checked={all}
           onChange={(event) => setAll(event.currentTarget.checked)}
         />
@@ -77,7 +80,7 @@ export function Settings({ project, runs, labels }: Compared) {
               <Table.Tr key={name}>
                 <Table.Th scope="row">{name.replaceAll("_", " ")}</Table.Th>
                 {runs.map((run) => {
-                  const value = run.summary?.[name] ?? soFar.get(run.id)?.get(name);
+                  const value = valueOf(run, name);
                   return (
                     <Table.Td key={run.id}>
                       {typeof value === "number" ? result(name, value) : "–"}
