@@ -39,6 +39,7 @@ def test_a_judges_suggestion_is_shown_hidden_and_compared(desks: Desks, page: Pa
     dialog = page.get_by_role("dialog")
     dialog.get_by_label("Name", exact=True).fill("hinted")
     dialog.get_by_label("Maximum number of prompts").fill("2")
+    dialog.get_by_role("button", name="Annotators, gold prompts, suggestions and flags").click()
     dialog.get_by_role("combobox", name="Judge's suggestion").click()
     page.get_by_role("option", name=JUDGE).click()
     dialog.get_by_role("button", name="Open the campaign").click()

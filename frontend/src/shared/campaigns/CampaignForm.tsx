@@ -170,7 +170,7 @@ export function CampaignForm({
           leftSection={more ? <IconChevronDown size={14} /> : <IconChevronRight size={14} />}
           onClick={() => setMore(!more)}
         >
-          Annotators, gold prompts and flags
+          Annotators, gold prompts, suggestions and flags
         </Button>
         {!more && (
           <Text size="xs" c="dimmed" pl="xs">

@@ -43,10 +43,8 @@ export function bodyOf(task: TaskType, settings: Settings) {
 }
 
 /** The settings that are folded, in a line. */
-export function inWords(
-  task: TaskType,
-  { overlap, minutes, goldEvery, qualify, spanLabels }: Settings,
-): string {
+export function inWords(task: TaskType, settings: Settings): string {
+  const { judge, overlap, minutes, goldEvery, qualify, spanLabels } = settings;
   const gold =
     Number(qualify) > 0
       ? `${Number(qualify)} gold prompts to qualify`
@@ -56,6 +54,7 @@ export function inWords(
   return [
     `${counted(Number(overlap), "annotator")} per prompt, reserved for ${counted(Number(minutes), "minute")}`,
     task === "correction" ? "" : gold,
+    judge ? `suggestions by ${judge}` : "",
     spanLabels.length ? `passages flagged as ${spanLabels.join(", ")}` : "no passages flagged",
   ]
     .filter(Boolean)
