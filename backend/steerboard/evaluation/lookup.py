@@ -15,7 +15,8 @@ from steerboard.evaluation.tables import Entrant, Evaluation, RewardAssessment
 from steerboard.platform.http.errors import NotFound
 from steerboard.platform.names import find
 from steerboard.runs.errors import UnusableInput
-from steerboard.runs.tables import Pipeline, Run
+from steerboard.runs.queries import find_stage
+from steerboard.runs.tables import Run
 
 Part = TypeVar("Part", Entrant, Judge, RewardAssessment)
 
@@ -32,10 +33,8 @@ def get_evaluation(session: Session, project: Project, ref: str | uuid.UUID) -> 
 
 def _to_come(session: Session, project: Project, ref: str) -> str | None:
     """Why there is no evaluation PIPELINE.STAGE yet, where a stage that makes it waits."""
-    pipeline, _, stage = ref.rpartition(".")
-    waiting = select(Run).join(Pipeline, Pipeline.id == Run.pipeline_id)
-    named = Pipeline.project_id == project.id, Pipeline.name == pipeline, Run.name == stage
-    run = session.scalar(waiting.where(*named, Run.kind == "evaluate", Run.state == "pending").limit(1))
+    waiting = Run.kind == "evaluate", Run.state == "pending", Run.started_at.is_(None)
+    run = find_stage(session, select(Run).where(Run.project_id == project.id, *waiting), ref)
     return None if run is None else f"Its stage begins when what it needs is made; {run.name} is {run.reason}."
 
 

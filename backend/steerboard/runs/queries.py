@@ -51,7 +51,7 @@ def get_run(session: Session, project: Project, ref: str) -> Run:
     else:
         alone = runs.where(Run.name == ref, Run.pipeline_id.is_(None)).order_by(Run.parent_id.is_(None).desc())
         run = (
-            _stage(session, runs, ref)
+            find_stage(session, runs, ref)
             or session.scalar(alone.order_by(Run.id.desc()).limit(1))
             or find_by_id_end(session, runs, Run.id, ref)
         )
@@ -60,7 +60,7 @@ def get_run(session: Session, project: Project, ref: str) -> Run:
     return run
 
 
-def _stage(session: Session, runs: Select[Run], ref: str) -> Run | None:
+def find_stage(session: Session, runs: Select[Run], ref: str) -> Run | None:
     """The run that is `PIPELINE.STAGE`; both names may contain dots."""
     places = [(ref[:at], ref[at + 1 :]) for at, letter in enumerate(ref) if letter == "."]
     in_pipeline = runs.join(Pipeline, Pipeline.id == Run.pipeline_id).where(Pipeline.project_id == Run.project_id)

@@ -6,7 +6,7 @@ import { createCampaign, standingQuery } from "../../api/evaluation/campaigns";
 import { evaluationKeys, placeOf } from "../../api/evaluation/evaluations";
 import { TASK_NAMES, type TaskType } from "../../api/evaluation/ranking";
 import { SendForm } from "../forms/SendForm";
-import { bodyOf, CampaignInstructions, CampaignSettings, inWords, NEW } from "./CampaignSettings";
+import { bodyOf, CampaignInstructions, CampaignSettings, NEW, settingsInWords } from "./CampaignSettings";
 import { Criteria, type Criterion } from "./Criteria";
 import { Questions } from "./Questions";
 import { askable, questionOf, type Question } from "./questionKinds";
@@ -174,7 +174,7 @@ export function CampaignForm({
         </Button>
         {!more && (
           <Text size="xs" c="dimmed" pl="xs">
-            {inWords(task, settings)}
+            {settingsInWords(task, settings)}
           </Text>
         )}
       </div>

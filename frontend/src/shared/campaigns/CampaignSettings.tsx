@@ -43,7 +43,7 @@ export function bodyOf(task: TaskType, settings: Settings) {
 }
 
 /** The settings that are folded, in a line. */
-export function inWords(task: TaskType, settings: Settings): string {
+export function settingsInWords(task: TaskType, settings: Settings): string {
   const { judge, overlap, minutes, goldEvery, qualify, spanLabels } = settings;
   const gold =
     Number(qualify) > 0
